@@ -122,11 +122,42 @@ static void put_counted_insns(FILE *file, const struct counts *counts, uint32_t 
 		if (numbers[i])
 			numbers[i] = ++used;
 	put_number(file, used);
-	for (uint32_t i = 0; i < trace->insn_count; i++) {
-		if (!numbers[i])
-			continue;
-		put_u64(file, trace->insns[i]->address);
-		put_u64(file, trace->insns[i]->location);
+	for (uint32_t i = 0; i < trace->insn_count; i++)
+		if (numbers[i])
+			put_insn(file, trace->insns[i]);
+}
+
+static void put_counted_window(FILE *file, const struct counts *counts,
+			       const struct counted_window *window, const uint32_t *numbers)
+{
+	uint32_t before = 0;
+
+	put_number(file, window->count);
+	for (size_t k = window->begin; k < window->begin + window->count; k++) {
+		const struct counted *row = &counts->rows[k];
+
+		put_number(file, numbers[row->insn] - before);
+		before = numbers[row->insn];
+		for (unsigned level = 0; level < LEVELS; level++)
+			put_number(file, row->times[level]);
+	}
+	put_number(file, window->halted_ns);
+	put_number(file, window->exit_count);
+	for (size_t k = window->exits_begin; k < window->exits_begin + window->exit_count; k++) {
+		const struct counted_exit *row = &counts->exits[k];
+
+		put_number(file, row->level);
+		put_number(file, row->reason);
+		put_number(file, row->times);
+	}
+	put_number(file, window->way_count);
+	for (size_t k = window->ways_begin; k < window->ways_begin + window->way_count; k++) {
+		const struct counted_way *row = &counts->ways[k];
+
+		put_number(file, row->from);
+		put_number(file, row->to);
+		put_number(file, row->times);
+		put_number(file, row->ticks);
 	}
 }
 
@@ -135,24 +166,13 @@ static void put_counts(FILE *file, const struct counts *counts, const char *targ
 {
 	const struct trace *trace = counts->trace;
 
-	fprintf(file, "worldswitch-counts 1\n%s\n%s\n", target, trace->failed ? trace->failed : "");
+	fprintf(file, "worldswitch-counts 2\n%s\n%s\n", target, trace->failed ? trace->failed : "");
 	put_number(file, trace->dropped);
+	put_number(file, counts->has_clock);
 	put_counted_insns(file, counts, numbers);
 	put_number(file, counts->window_count);
-	for (uint32_t i = 0; i < counts->window_count; i++) {
-		const struct counted_window *window = &counts->windows[i];
-		uint32_t before = 0;
-
-		put_number(file, window->count);
-		for (size_t k = window->begin; k < window->begin + window->count; k++) {
-			const struct counted *row = &counts->rows[k];
-
-			put_number(file, numbers[row->insn] - before);
-			before = numbers[row->insn];
-			for (unsigned level = 0; level < LEVELS; level++)
-				put_number(file, row->times[level]);
-		}
-	}
+	for (uint32_t i = 0; i < counts->window_count; i++)
+		put_counted_window(file, counts, &counts->windows[i], numbers);
 	fputs("end\n", file);
 }
 

@@ -17,12 +17,16 @@
  *
  * The file of counts, with the same numbers:
  *
- *	"worldswitch-counts 1\n"
+ *	"worldswitch-counts 2\n"
  *	target, why it is not whole, windows dropped: as above
- *	instructions that were executed in a window, and for each: address, location (8 bytes each); they are
- *		numbered from 1
+ *	1: the clock's skips are known; 0: they are not
+ *	instructions that were executed in a window, and for each: address, location, size, bytes as of a trace;
+ *		they are numbered from 1
  *	windows in the order of time, and for each: its instructions, and for each of these: its number less the
- *		number of the one before it (at first 0), how often it was executed at level 0, and at level 1
+ *		number of the one before it (at first 0), how often it was executed at level 0, and at level 1; then
+ *		nanoseconds that the clock skipped; then kinds of exits (ARM), and for each: the VM's level, the
+ *		reason (arm.h), how often; then ways between points (counts.h), and for each: from, to, how often,
+ *		ticks of all together
  *	"end\n"
  *
  * The file of a stream, with the same numbers:

@@ -1,7 +1,9 @@
 /*
  * A plugin of QEMU's TCG that records what a machine executes between the marks of its guest (trace.h), and
  * writes it to a file at the machine's end (file.h): as paths, or with counts=on as counts (counts.h). The file is
- * out=FILE. With marks=FIRST-LAST, two addresses, the marks are the reads of the clock there. With stream=on it is all that
+ * out=FILE. With marks=FIRST-LAST, two addresses, the marks are the reads of the clock there. With own-vmid=N an ARM
+ * machine's VM with that number is part of its own software, as Xen's dom0 is. Each point=LEVEL-ADDRESS is a point of
+ * counts. With stream=on it is all that
  * the machine executes (stream.h), of one CPU with cpu=N, until the end or, with peer=SOCKET, until it differs from another
  * machine (peer.h). It only looks: what the machine does, and how many instructions that takes, is the same with and
  * without it.
@@ -44,7 +46,10 @@ static struct trace trace;
 static struct counts counts;
 static struct stream stream;
 static struct peer peer = { .socket = -1 };
-static bool counts_only, is_stream, is_compared, is_over;
+static bool counts_only, is_stream, is_compared, is_over, is_arm;
+static uint64_t own_vmid = UINT64_MAX;
+static struct point points[MAX_POINTS];
+static unsigned point_count;
 static char target[32];
 static const char *out;
 static struct marks marks;
@@ -80,11 +85,6 @@ static void executed(unsigned cpu, void *data)
 {
 	(void)cpu;
 	trace_execute(&trace, data);
-}
-
-static void counted(unsigned cpu, void *data)
-{
-	counts_execute(&counts, executing(cpu), data);
 }
 
 /*
@@ -127,6 +127,23 @@ static bool start_looker(void)
 	return icount_get && icount_get_raw && icount_to_ns && sem_init(&looker.asked, 0, 0) == 0 &&
 	       sem_init(&looker.answered, 0, 0) == 0 &&
 	       pthread_create(&looker.thread, NULL, look, NULL) == 0;
+}
+
+static void counted(unsigned cpu, void *data)
+{
+	const struct insn *insn = data;
+
+	if (insn->is_mark && counts.has_clock)
+		counts_skip(&counts, skipped_ns());
+	counts_execute(&counts, executing(cpu), insn);
+}
+
+static void counted_point(unsigned cpu, void *data)
+{
+	if (counts.has_clock)
+		counts_skip(&counts, skipped_ns());
+	counts_pass(&counts, executing(cpu), data);
+	counted(cpu, data);
 }
 
 static void write_stream(void)
@@ -219,7 +236,7 @@ static struct qemu_plugin_register *find_register(const char *name)
 	return found;
 }
 
-/* The value of RAX or RCX, which `handle` is once it is found. */
+/* The value of a register of at most eight bytes, which `handle` is once it is found. */
 static uint64_t read_register(const char *name, struct qemu_plugin_register **handle)
 {
 	static struct qemu_array *bytes;
@@ -232,8 +249,8 @@ static uint64_t read_register(const char *name, struct qemu_plugin_register **ha
 	g_byte_array_set_size(bytes, 0);
 	if (*handle)
 		qemu_plugin_read_register(*handle, bytes);
-	if (bytes->count == sizeof(value))
-		memcpy(&value, bytes->data, sizeof(value));
+	if (bytes->count == sizeof(uint32_t) || bytes->count == sizeof(value))
+		memcpy(&value, bytes->data, bytes->count);
 	else
 		trace.failed = "the emulator did not give a register's value";
 	return value;
@@ -272,6 +289,49 @@ static void accessed(unsigned cpu, qemu_plugin_meminfo_t info, uint64_t address,
 			     qemu_plugin_mem_is_store(info));
 }
 
+/* ERET. A machine without EL2 does not have its registers. */
+static void counted_eret(unsigned cpu, void *data)
+{
+	static struct qemu_plugin_register *cpsr, *spsr, *hcr, *vttbr, *vbar;
+	struct arm_registers registers = { .cpsr = read_register("cpsr", &cpsr) };
+
+	if (arm_is_el2(registers.cpsr)) {
+		registers.spsr_el2 = read_register("SPSR_EL2", &spsr);
+		registers.hcr_el2 = read_register("HCR_EL2", &hcr);
+		registers.vttbr_el2 = read_register("VTTBR_EL2", &vttbr);
+		registers.vbar_el2 = read_register("VBAR_EL2", &vbar);
+	}
+	counted(cpu, data);
+	counts_enter(&counts, executing(cpu), &registers);
+}
+
+/* What may be in EL2's vectors. */
+static void counted_vector(unsigned cpu, void *data)
+{
+	static struct qemu_plugin_register *esr;
+	unsigned executes = executing(cpu);
+
+	if (counts_leaves(&counts, executes, data))
+		counts_leave(&counts, executes, data, read_register("ESR_EL2", &esr));
+	counted(cpu, data);
+}
+
+/* Asks for an instruction's execution, to be counted; on ARM also for registers that tell levels. */
+static void ask_count(struct qemu_plugin_insn *insn, struct insn *record)
+{
+	qemu_executed *call = counts_is_point(&counts, record) ? counted_point : counted;
+
+	if (is_arm && record->is_eret)
+		call = counted_eret;
+	else if (is_arm && arm_may_be_vector(record->address))
+		call = counted_vector;
+	qemu_plugin_register_vcpu_insn_exec_cb(insn, call,
+					       call == counted || call == counted_point
+						       ? QEMU_PLUGIN_CB_NO_REGS
+						       : QEMU_PLUGIN_CB_R_REGS,
+					       record);
+}
+
 /* Asks for an instruction's execution, and on x86 for what it accesses. */
 static void ask(struct qemu_plugin_insn *insn, struct step *step)
 {
@@ -287,6 +347,16 @@ static void ask(struct qemu_plugin_insn *insn, struct step *step)
 						 QEMU_PLUGIN_MEM_RW, NULL);
 }
 #else
+static void ask_count(struct qemu_plugin_insn *insn, struct insn *record)
+{
+	if (is_arm)
+		trace.failed =
+			"only QEMU 9.1 or newer shows the registers that tell ARM's VMs apart";
+	qemu_plugin_register_vcpu_insn_exec_cb(
+		insn, counts_is_point(&counts, record) ? counted_point : counted,
+		QEMU_PLUGIN_CB_NO_REGS, record);
+}
+
 static void ask(struct qemu_plugin_insn *insn, struct step *step)
 {
 	qemu_plugin_register_vcpu_insn_exec_cb(insn, executed, QEMU_PLUGIN_CB_NO_REGS, step);
@@ -308,14 +378,6 @@ static struct insn *known(const struct qemu_plugin_insn *insn)
 	return trace_insn(&trace, address, location, bytes, size);
 }
 
-/* What records an instruction of a block without its path. */
-static qemu_executed *recorder(size_t index)
-{
-	if (!is_stream)
-		return counted;
-	return index == 0 ? streamed_first : streamed;
-}
-
 static void translated(struct qemu_plugin_tb *block)
 {
 	size_t count = qemu_plugin_tb_n_insns(block);
@@ -327,9 +389,11 @@ static void translated(struct qemu_plugin_tb *block)
 					    ? trace_step(&trace, record, (uint32_t)(count - 1 - i))
 					    : NULL;
 
-		if (record && (counts_only || is_stream))
-			qemu_plugin_register_vcpu_insn_exec_cb(insn, recorder(i),
+		if (record && is_stream)
+			qemu_plugin_register_vcpu_insn_exec_cb(insn, i ? streamed : streamed_first,
 							       QEMU_PLUGIN_CB_NO_REGS, record);
+		else if (record && counts_only)
+			ask_count(insn, record);
 		else if (step)
 			ask(insn, step);
 	}
@@ -388,9 +452,18 @@ static void subscribe(qemu_plugin_id id)
 
 static bool start(int only_cpu, const char *with)
 {
+	if (!is_stream && !trace_start(&trace, &limits))
+		return false;
+	if (counts_only && !counts_start(&counts, &trace))
+		return false;
+	if (counts_only) {
+		counts.own_vmid = own_vmid;
+		counts.point_count = point_count;
+		memcpy(counts.points, points, sizeof(points));
+		counts.has_clock = start_looker();
+	}
 	if (!is_stream)
-		return trace_start(&trace, &limits) &&
-		       (!counts_only || counts_start(&counts, &trace));
+		return true;
 	if (!trace_start(&trace, &stream_limits) ||
 	    !stream_start(&stream, &trace, INTERVAL_INSNS, only_cpu))
 		return false;
@@ -416,6 +489,22 @@ static bool read_marks(const char *text)
 	return *end == '\0' && marks.first <= marks.last;
 }
 
+/* LEVEL-ADDRESS. */
+static bool read_point(const char *text)
+{
+	struct point point;
+	char *end;
+
+	if (point_count == MAX_POINTS)
+		return false;
+	point.level = (unsigned)strtoul(text, &end, 0);
+	if (*end != '-' || point.level >= LEVELS)
+		return false;
+	point.address = strtoull(end + 1, &end, 0);
+	points[point_count++] = point;
+	return *end == '\0';
+}
+
 int qemu_plugin_install(qemu_plugin_id id, const struct qemu_info *info, int count, char **words)
 {
 	const char *with = NULL;
@@ -432,6 +521,13 @@ int qemu_plugin_install(qemu_plugin_id id, const struct qemu_info *info, int cou
 			fprintf(stderr, "worldswitch's plugin needs marks=FIRST-LAST\n");
 			return 1;
 		}
+		if (strncmp(words[i], "point=", 6) == 0 && !read_point(words[i] + 6)) {
+			fprintf(stderr, "worldswitch's plugin takes %d words point=LEVEL-ADDRESS\n",
+				MAX_POINTS);
+			return 1;
+		}
+		if (strncmp(words[i], "own-vmid=", 9) == 0)
+			own_vmid = strtoull(words[i] + 9, NULL, 0);
 		counts_only |= strcmp(words[i], "counts=on") == 0;
 		is_stream |= strcmp(words[i], "stream=on") == 0;
 	}
@@ -440,6 +536,7 @@ int qemu_plugin_install(qemu_plugin_id id, const struct qemu_info *info, int cou
 		return 1;
 	}
 	snprintf(target, sizeof(target), "%s", info->target_name);
+	is_arm = strcmp(target, "aarch64") == 0;
 	if (!start(only_cpu, with)) {
 		fprintf(stderr,
 			"worldswitch's plugin can't start: there is no memory for it, or it says why above\n");

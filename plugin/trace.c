@@ -1,6 +1,8 @@
 /* Paths; see trace.h. */
 #include "trace.h"
 
+#include "arm.h"
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -23,7 +25,8 @@ static const uint8_t wfi_riscv64[] = { 0x73, 0x00, 0x50, 0x10 };
 static bool is_mark(const struct marks *marks, uint64_t address, const uint8_t *bytes, size_t size)
 {
 	if (marks->last)
-		return address >= marks->first && address <= marks->last && IS(bytes, size, rdtsc);
+		return address >= marks->first && address <= marks->last &&
+		       (IS(bytes, size, rdtsc) || arm_is_clock_read(bytes, (unsigned)size));
 	return IS(bytes, size, mark_x86_64) || IS(bytes, size, mark_aarch64) ||
 	       IS(bytes, size, mark_riscv64);
 }
@@ -121,6 +124,7 @@ struct insn *trace_insn(struct trace *trace, uint64_t address, uint64_t location
 	memcpy(insn->bytes, bytes, size);
 	insn->is_mark = is_mark(&trace->marks, address, bytes, size);
 	insn->is_vmrun = IS(bytes, size, vmrun);
+	insn->is_eret = arm_is_eret(bytes, (unsigned)size);
 	insn->is_halt = is_halt(bytes, size);
 	insn->is_output = is_output(trace->outputs, bytes, size);
 	insn->identity = identity(address, bytes, size);

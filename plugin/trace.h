@@ -17,7 +17,7 @@ struct insn {
 	uint64_t address;  /* virtual */
 	uint64_t location; /* of its first byte in the emulator; tells address spaces apart */
 	uint8_t size, bytes[MAX_INSN_BYTES];
-	bool is_mark, is_vmrun;
+	bool is_mark, is_vmrun, is_eret;
 	bool is_halt;	/* the CPU waits in it: HLT, MWAIT, WFI, WFE */
 	bool is_output; /* may power the machine off */
 	uint64_t
@@ -70,7 +70,7 @@ struct path {
 	uint32_t next; /* with the same hash, in the table; 0: none; else its index + 1 */
 };
 
-/* The addresses whose reads of the clock (RDTSC) are marks, instead of the no-operation; zeroed: none. */
+/* The addresses whose reads of the clock (RDTSC, CNTVCT_EL0) are marks, instead of the no-operation; zeroed: none. */
 struct marks {
 	uint64_t first, last;
 };

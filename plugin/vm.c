@@ -41,7 +41,7 @@ static bool is_landing(const struct insn *vmrun, const struct insn *insn)
 
 void vm_leave(struct vm *vm, const struct insn *insn)
 {
-	if (vm->level == 1 && is_landing(vm->vmrun, insn))
+	if (vm->level == 1 && vm->vmrun && is_landing(vm->vmrun, insn))
 		vm->level = 0;
 }
 

@@ -4,7 +4,7 @@
  *
  * Level 0 is the machine's own software, level 1 all that runs in its VMs: VMRUN enters level 1, and the
  * instruction behind that VMRUN, where each exit of a VM goes on, is level 0 again. A VMRUN of a VM's own changes
- * nothing, and its VMCB is not known: its address is a physical one of the VM.
+ * nothing, and its VMCB is not known: its address is a physical one of the VM. On ARM arm.h sets the level.
  */
 #pragma once
 

@@ -12,6 +12,7 @@
 
 #include <cmocka.h>
 
+#include "arm.h"
 #include "counts.h"
 #include "file.h"
 #include "peer.h"
@@ -60,6 +61,8 @@ static int stop(void **state)
 	free(trace.accesses);
 	free(counts.now);
 	free(counts.rows);
+	free(counts.exits);
+	free(counts.ways);
 	free(counts.windows);
 	free(stream.kept);
 	free(stream.firsts);
@@ -448,16 +451,189 @@ static void reads_of_the_clock_in_a_range_are_marks_if_it_is_told(void **state)
 	assert_int_equal(times(0, before, 0), 0);
 }
 
+/* ERET to EL1, from EL2 with KVM's or Xen's registers of a VM. */
+static struct arm_registers to_vm(uint64_t vmid)
+{
+	return (struct arm_registers){ .cpsr = 0x3c9,
+				       .spsr_el2 = 0x3c5,
+				       .hcr_el2 = 0x80000001,
+				       .vttbr_el2 = vmid << 48 | 0x40000000,
+				       .vbar_el2 = 0xa0000204000 };
+}
+
+static void on_arm_eret_of_el2_with_stage_2_enters_a_vm(void **state)
+{
+	struct arm_registers registers = to_vm(2);
+	struct arm arm = { 0 };
+	unsigned level = 9;
+
+	(void)state;
+	start_large();
+	/* Xen returns from an interrupt of its own; a kernel at EL1 returns to a process. */
+	registers.spsr_el2 = 0x3c9;
+	assert_false(arm_enter(&arm, &registers, 1, &level));
+	registers = to_vm(2);
+	assert_true(arm_is_el2(registers.cpsr));
+	registers.cpsr = 0x3c5;
+	assert_false(arm_is_el2(registers.cpsr));
+	assert_false(arm_enter(&arm, &registers, 1, &level));
+	assert_int_equal(level, 9);
+
+	registers = to_vm(2);
+	assert_true(arm_enter(&arm, &registers, 1, &level));
+	assert_int_equal(level, 1);
+	assert_true(arm.in_vm);
+	registers = to_vm(1);
+	assert_true(arm_enter(&arm, &registers, 1, &level));
+	assert_int_equal(level, 0);
+	assert_true(arm.in_vm);
+	assert_true(arm_enter(&arm, &registers, UINT64_MAX, &level));
+	assert_int_equal(level, 1);
+	/* A host at EL1, and a process of a host at EL2. */
+	registers.hcr_el2 = 0x80000000;
+	registers.spsr_el2 = 0;
+	assert_true(arm_enter(&arm, &registers, UINT64_MAX, &level));
+	assert_int_equal(level, 0);
+	assert_false(arm.in_vm);
+}
+
+static void on_arm_vectors_for_lower_levels_leave_a_vm(void **state)
+{
+	static const struct {
+		uint64_t offset, esr;
+		unsigned reason;
+	} known[] = { { 0x400, 0x06000000, 0x01 },	   { 0x400, 0x5a000ea1, 0x16 },
+		      { 0x480, 0x5a000ea1, ARM_EXIT_IRQ }, { 0x500, 0, ARM_EXIT_FIQ },
+		      { 0x580, 0, ARM_EXIT_SERROR },	   { 0x600, 0x93810006, 0x24 },
+		      { 0x680, 0, ARM_EXIT_IRQ } };
+	const struct arm_registers registers = to_vm(2);
+	struct arm arm = { 0 };
+	unsigned level;
+
+	(void)state;
+	start_large();
+	assert_false(arm_leaves(&arm, plain_insn(0x400)));
+	for (unsigned i = 0; i < sizeof(known) / sizeof(known[0]); i++) {
+		uint64_t address = registers.vbar_el2 + known[i].offset;
+
+		arm_enter(&arm, &registers, 1, &level);
+		assert_true(arm_may_be_vector(address));
+		assert_true(arm_leaves(&arm, plain_insn(address)));
+		assert_int_equal(arm_leave(&arm, plain_insn(address), known[i].esr),
+				 known[i].reason);
+		assert_false(arm_leaves(&arm, plain_insn(address)));
+	}
+	arm_enter(&arm, &registers, 1, &level);
+	assert_false(arm_leaves(&arm, plain_insn(registers.vbar_el2 + 0x380)));
+	assert_false(arm_leaves(&arm, plain_insn(registers.vbar_el2 + 0x404)));
+	assert_false(arm_leaves(&arm, plain_insn(registers.vbar_el2 + 0x800)));
+	assert_false(arm_may_be_vector(0x1380));
+	assert_false(arm_may_be_vector(0x1404));
+}
+
+static void on_arm_exits_are_counted_by_level_and_reason(void **state)
+{
+	const struct arm_registers dom0 = to_vm(1), vm = to_vm(2);
+
+	(void)state;
+	start_large();
+	trace.marks = (struct marks){ .first = 0x100, .last = 0x1ff };
+	assert_true(counts_start(&counts, &trace));
+	counts.own_vmid = 1;
+	struct insn *begin =
+		trace_insn(&trace, 0x100, 0x100, (const uint8_t *)"\x54\xe0\x3b\xd5", 4);
+	struct insn *end = trace_insn(&trace, 0x104, 0x104, (const uint8_t *)"\x48\xe0\x3b\xd5", 4);
+	struct insn *no_read =
+		trace_insn(&trace, 0x108, 0x108, (const uint8_t *)"\x48\xe0\x1b\xd5", 4);
+	struct insn *eret = trace_insn(&trace, 2, 2, (const uint8_t *)"\xe0\x03\x9f\xd6", 4);
+	struct insn *vector = plain_insn(vm.vbar_el2 + 0x400), *a = plain_insn(3);
+
+	assert_true(eret->is_eret && !a->is_eret && !no_read->is_mark);
+	counts_skip(&counts, 1000);
+	COUNT(begin, eret);
+	counts_enter(&counts, 0, &vm);
+	COUNT(a, a);
+	assert_false(counts_leaves(&counts, 1, vector));
+	assert_false(counts_leaves(&counts, 0, a));
+	assert_true(counts_leaves(&counts, 0, vector));
+	counts_leave(&counts, 0, vector, 0x5a000ea1);
+	COUNT(vector, eret);
+	counts_enter(&counts, 0, &dom0);
+	COUNT(a);
+	assert_true(counts_leaves(&counts, 0, vector));
+	counts_leave(&counts, 0, vector, 0x06000000);
+	counts_skip(&counts, 1300);
+	COUNT(end);
+	assert_int_equal(times(0, a, 1), 2);
+	assert_int_equal(times(0, a, 0), 1);
+	assert_int_equal(times(0, vector, 0), 1);
+	assert_int_equal(counts.windows[0].halted_ns, 300);
+	assert_int_equal(counts.windows[0].exit_count, 2);
+	for (unsigned i = 0; i < 2; i++) {
+		assert_int_equal(counts.exits[i].level, i);
+		assert_int_equal(counts.exits[i].reason, i ? 0x16 : 0x01);
+		assert_int_equal(counts.exits[i].times, 1);
+	}
+	/* None of the window before is left. */
+	COUNT(begin, end);
+	assert_int_equal(counts.windows[1].exit_count, 0);
+	assert_int_equal(counts.windows[1].halted_ns, 0);
+}
+
+static void ways_between_points_take_instructions_and_idle_time(void **state)
+{
+	(void)state;
+	start_large();
+	assert_true(counts_start(&counts, &trace));
+	struct insn *begin = mark_insn(1), *end = mark_insn(9), *a = plain_insn(2),
+		    *here = plain_insn(3), *there = plain_insn(4);
+
+	counts.points[0] = (struct point){ .address = 3 };
+	counts.points[1] = (struct point){ .address = 4, .level = 1 };
+	counts.point_count = 2;
+	assert_true(counts_is_point(&counts, here) && counts_is_point(&counts, there));
+	assert_false(counts_is_point(&counts, a));
+	/* Outside of a window. */
+	counts_pass(&counts, 0, here);
+	COUNT(here, begin);
+	counts_pass(&counts, 0, here);
+	COUNT(here, a);
+	/* Not at this level. */
+	counts_pass(&counts, 0, there);
+	COUNT(there, a);
+	counts_skip(&counts, 100);
+	counts.vms[1].level = 1;
+	counts_pass(&counts, 1, there);
+	counts_execute(&counts, 1, there);
+	counts_pass(&counts, 0, here);
+	COUNT(here, a);
+	counts_pass(&counts, 1, there);
+	COUNT(end);
+	assert_int_equal(counts.windows[0].way_count, 2);
+	assert_int_equal(counts.ways[0].from, 0);
+	assert_int_equal(counts.ways[0].to, 1);
+	assert_int_equal(counts.ways[0].times, 2);
+	assert_int_equal(counts.ways[0].ticks, 104 + 2);
+	assert_int_equal(counts.ways[1].from, 1);
+	assert_int_equal(counts.ways[1].to, 0);
+	assert_int_equal(counts.ways[1].ticks, 1);
+	COUNT(begin);
+	counts_pass(&counts, 0, here);
+	COUNT(end);
+	assert_int_equal(counts.windows[1].way_count, 0);
+}
+
 static void the_file_of_counts_is_as_its_header_says(void **state)
 {
-	static const char wanted[] = "worldswitch-counts 1\nx86_64\nit is small\n"
-				     "\0\x03"
-				     "\x05\0\0\0\0\0\0\0\x05\0\0\0\0\0\0\0"
-				     "\x03\0\0\0\0\0\0\0\x03\x10\0\0\0\0\0\0"
-				     "\x09\0\0\0\0\0\0\0\x09\0\0\0\0\0\0\0"
+	static const char wanted[] = "worldswitch-counts 2\nx86_64\nit is small\n"
+				     "\0\x01\x03"
+				     "\x05\0\0\0\0\0\0\0\x05\0\0\0\0\0\0\0\x03\x66\x87\xdb"
+				     "\x03\0\0\0\0\0\0\0\x03\x10\0\0\0\0\0\0\x01\x90"
+				     "\x09\0\0\0\0\0\0\0\x09\0\0\0\0\0\0\0\x03\x66\x87\xdb"
 				     "\x02"
 				     "\x03\x01\x01\0\x01\x82\x01\0\x01\x01\0"
-				     "\x02\x01\x01\0\x02\x01\0end\n";
+				     "\x81\x01\x01\x01\x40\x01\x01\x02\x03\x05\x07"
+				     "\x02\x01\x01\0\x02\x01\0\0\0\0end\n";
 	char name[] = "/tmp/worldswitch-plugin-XXXXXX", got[sizeof(wanted)];
 	int fd = mkstemp(name);
 	FILE *file;
@@ -468,9 +644,14 @@ static void the_file_of_counts_is_as_its_header_says(void **state)
 	struct insn *other = plain_insn(2), *begin = mark_insn(5), *a = plain_insn(3),
 		    *end = mark_insn(9);
 
+	counts.has_clock = true;
 	COUNT(other, begin, a);
+	counts.exits_now[1][ARM_EXIT_IRQ] = 1;
+	counts.ways_now[2][3].times = 5;
+	counts.ways_now[2][3].ticks = 7;
 	for (unsigned i = 1; i < 130; i++)
 		counts_execute(&counts, 0, a);
+	counts_skip(&counts, 129);
 	COUNT(end, begin, end);
 	trace.failed = "it is small";
 	assert_true(fd >= 0);
@@ -807,6 +988,11 @@ int main(void)
 		cmocka_unit_test_teardown(vmrun_and_what_is_behind_it_change_levels, stop),
 		cmocka_unit_test_teardown(each_cpu_is_at_a_level_of_its_own, stop),
 		cmocka_unit_test_teardown(reads_of_the_clock_in_a_range_are_marks_if_it_is_told,
+					  stop),
+		cmocka_unit_test_teardown(on_arm_eret_of_el2_with_stage_2_enters_a_vm, stop),
+		cmocka_unit_test_teardown(on_arm_vectors_for_lower_levels_leave_a_vm, stop),
+		cmocka_unit_test_teardown(on_arm_exits_are_counted_by_level_and_reason, stop),
+		cmocka_unit_test_teardown(ways_between_points_take_instructions_and_idle_time,
 					  stop),
 		cmocka_unit_test_teardown(the_file_of_counts_is_as_its_header_says, stop),
 		cmocka_unit_test_teardown(an_interval_s_hash_is_of_all_that_was_executed, stop),

@@ -7,7 +7,7 @@ use std::sync::LazyLock;
 /// Component of processes, whose functions have no names here.
 const PROGRAMS: &str = "programs";
 /// Component of modules of the VM's kernel, which have no names either: they are its drivers.
-const UNNAMED_MODULES: &str = "virtio drivers in the VM";
+const UNNAMED_MODULES: &str = "drivers in the VM";
 /// Component of functions that no line of the file matches.
 const OTHERS: &str = "other kernel code";
 
@@ -81,7 +81,16 @@ mod tests {
             ("vcpu_run", Some("kvm"), "KVM"),
             ("handle_tx", Some("vhost_net"), "vhost"),
             ("br_handle_frame", Some("bridge"), "tap, bridge and veth"),
-            ("virtqueue_get_buf", None, "virtio drivers in the VM"),
+            ("virtqueue_get_buf", None, "drivers in the VM"),
+            (
+                "gnttab_batch_copy",
+                None,
+                "Xen's drivers and event channels",
+            ),
+            ("leave_hypervisor_to_guest", Some("Xen"), "Xen"),
+            ("vgic_v3_load", None, "KVM"),
+            ("gic_handle_irq", None, "interrupts, timers and softirqs"),
+            ("el0t_64_sync_handler", None, "system calls and files"),
             ("__schedule", None, "scheduler and wake-ups"),
             ("schedule_timeout", None, "scheduler and wake-ups"),
             ("handle_softirqs", None, "interrupts, timers and softirqs"),

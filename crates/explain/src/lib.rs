@@ -35,6 +35,7 @@ pub mod requests;
 mod riscv_tests;
 mod rv64;
 pub mod spread;
+pub mod steps;
 pub mod sum;
 pub mod symbols;
 pub mod trace;

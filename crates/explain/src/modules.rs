@@ -4,7 +4,7 @@
 
 use crate::flow::Flow;
 use crate::symbols::{Symbols, SymbolsError};
-use crate::trace::Trace;
+use crate::trace::{Architecture, Insn, Trace};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Modules are placed at pages.
@@ -21,7 +21,7 @@ const FILL_BYTES: u64 = 32;
 /// # Errors
 /// The calls into a module agree on no single place.
 pub fn settle(symbols: &mut Symbols, trace: &Trace) -> Result<(), SymbolsError> {
-    let (distances, lost) = distances(symbols, trace);
+    let (distances, lost) = distances(symbols, trace.architecture, &trace.insns);
     if let Some(module) = lost.into_iter().next() {
         return Err(SymbolsError::Module(module));
     }
@@ -32,15 +32,28 @@ pub fn settle(symbols: &mut Symbols, trace: &Trace) -> Result<(), SymbolsError> 
 /// Moves the symbols of modules, for the trace of a whole boot, in which a module may be at the place of another one's
 /// code of initialization. Modules whose place is not sure lose their symbols; returns their names.
 pub fn settle_known(symbols: &mut Symbols, trace: &Trace) -> Vec<String> {
-    let (distances, lost) = distances(symbols, trace);
+    settle_insns(symbols, trace.architecture, &trace.insns)
+}
+
+/// The same, for the instructions that a kernel executed.
+pub fn settle_insns(
+    symbols: &mut Symbols,
+    architecture: Architecture,
+    insns: &[Insn],
+) -> Vec<String> {
+    let (distances, lost) = distances(symbols, architecture, insns);
     symbols.shift(&distances);
     symbols.remove(&lost);
     lost
 }
 
 /// Returns the distances in bytes by which modules were moved, and the modules whose distance is not sure.
-fn distances(symbols: &Symbols, trace: &Trace) -> (BTreeMap<String, i64>, Vec<String>) {
-    let targets = targets(trace);
+fn distances(
+    symbols: &Symbols,
+    architecture: Architecture,
+    insns: &[Insn],
+) -> (BTreeMap<String, i64>, Vec<String>) {
+    let targets = targets(architecture, insns);
     let mut modules: BTreeMap<String, BTreeSet<u64>> = BTreeMap::new();
     for symbol in symbols.all() {
         if let Some(module) = &symbol.module {
@@ -64,10 +77,9 @@ fn distances(symbols: &Symbols, trace: &Trace) -> (BTreeMap<String, i64>, Vec<St
 }
 
 /// Returns the targets of calls whose bytes say it.
-fn targets(trace: &Trace) -> BTreeSet<u64> {
-    let flows = Flow::all(trace.architecture, &trace.insns);
-    let calls = trace
-        .insns
+fn targets(architecture: Architecture, insns: &[Insn]) -> BTreeSet<u64> {
+    let flows = Flow::all(architecture, insns);
+    let calls = insns
         .iter()
         .zip(flows)
         .filter_map(|(insn, flow)| match flow {
@@ -106,7 +118,7 @@ fn distance(starts: &BTreeSet<u64>, targets: &BTreeSet<u64>) -> Option<i64> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::trace::{Architecture, Insn, Recorder};
+    use crate::trace::Recorder;
 
     const STARTS: [u64; 5] = [0x10, 0x60, 0x140, 0x1200, 0x2350];
     const BASE: u64 = 0xffff_ffff_c020_0000;

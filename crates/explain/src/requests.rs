@@ -64,7 +64,7 @@ pub struct RequestFunction {
 }
 
 /// The words of a line, and its instructions in each row's window.
-type Line = ([String; 3], Vec<u64>);
+type Line = ([String; 3], Vec<i64>);
 
 impl RequestSpreads {
     /// Takes rows in their order.
@@ -74,7 +74,7 @@ impl RequestSpreads {
 
     /// Sums up each function at each level. Functions with the same `words` are summed up together.
     fn lines(&self, words: impl Fn(&Part) -> [String; 2]) -> Vec<Line> {
-        let mut sums: BTreeMap<[String; 3], Vec<u64>> = BTreeMap::new();
+        let mut sums: BTreeMap<[String; 3], Vec<i64>> = BTreeMap::new();
         for (number, row) in self.rows.iter().enumerate() {
             for (part, times) in &row.spread.parts {
                 let [name, kind] = words(part);
@@ -91,7 +91,7 @@ impl RequestSpreads {
     }
 
     /// Returns the weight by which lines are sorted: the difference of two rows, else the most instructions of any row.
-    fn weight(&self, sums: &[u64]) -> u64 {
+    fn weight(&self, sums: &[i64]) -> u64 {
         match self.difference(sums) {
             Some(difference) => difference.unsigned_abs(),
             None => {
@@ -103,7 +103,7 @@ impl RequestSpreads {
 
     /// Returns the number of instructions a request by which the second of two rows has more; None if there are not
     /// two.
-    fn difference(&self, sums: &[u64]) -> Option<i64> {
+    fn difference(&self, sums: &[i64]) -> Option<i64> {
         let mut each = self.each(sums);
         let (2, Some(first), Some(second)) = (sums.len(), each.next(), each.next()) else {
             return None;
@@ -112,7 +112,7 @@ impl RequestSpreads {
     }
 
     /// Returns the instructions a request, of each row.
-    fn each(&self, sums: &[u64]) -> impl Iterator<Item = f64> {
+    fn each(&self, sums: &[i64]) -> impl Iterator<Item = f64> {
         let each = sums.iter().zip(&self.rows);
         each.map(|(sum, row)| *sum as f64 / row.requests.max(1) as f64)
     }
@@ -172,7 +172,7 @@ impl RequestSpreads {
                 "{}: {} requests, {} instructions counted, {} by the clock",
                 row.name,
                 grouped(row.requests as i64),
-                grouped(row.spread.counted() as i64),
+                grouped(row.spread.counted()),
                 grouped(row.spread.ticks as i64)
             );
         }
@@ -181,21 +181,22 @@ impl RequestSpreads {
 
     /// Returns all rows and functions, as JSON has them.
     pub fn explained(&self) -> Vec<RequestsExplained> {
+        // No shorter run is taken off, so no number is negative.
         let explained = self.rows.iter().map(|row| {
             let mut parts: Vec<_> = row.spread.parts.iter().collect();
-            parts.sort_by_key(|(_, times)| Reverse(times.iter().sum::<u64>()));
+            parts.sort_by_key(|(_, times)| Reverse(times.iter().sum::<i64>()));
             let functions = parts.into_iter().map(|(part, [host, vm])| RequestFunction {
                 function: part.name.clone(),
                 module: part.module.clone(),
                 kind: part.kind,
                 component: components::of(part),
-                host: *host,
-                vm: *vm,
+                host: host.unsigned_abs(),
+                vm: vm.unsigned_abs(),
             });
             RequestsExplained {
                 row: row.name.clone(),
                 requests: row.requests,
-                counted: row.spread.counted(),
+                counted: row.spread.counted().unsigned_abs(),
                 by_clock: row.spread.ticks,
                 functions: functions.collect(),
             }
@@ -209,13 +210,17 @@ mod tests {
     use super::*;
     use crate::fake::part;
 
-    fn row(name: &str, requests: u64, parts: &[(Part, [u64; 2])]) -> MeasuredRow {
-        let parts: BTreeMap<Part, [u64; 2]> = parts.iter().cloned().collect();
-        let ticks = parts.values().flatten().sum();
+    fn row(name: &str, requests: u64, parts: &[(Part, [i64; 2])]) -> MeasuredRow {
+        let parts: BTreeMap<Part, [i64; 2]> = parts.iter().cloned().collect();
+        let ticks = parts.values().flatten().sum::<i64>() as u64;
         MeasuredRow {
             name: name.to_owned(),
             requests,
-            spread: Spread { parts, ticks },
+            spread: Spread {
+                parts,
+                ticks,
+                ..Spread::default()
+            },
         }
     }
 
@@ -266,7 +271,7 @@ mod tests {
 
     #[test]
     fn one_row_has_no_difference_and_what_is_not_shown_is_summed() {
-        let parts: Vec<(Part, [u64; 2])> = (1..=30)
+        let parts: Vec<(Part, [i64; 2])> = (1..=30)
             .map(|number| {
                 (
                     part(&format!("f{number:02}"), None, Kind::Kernel),

@@ -1,9 +1,11 @@
 //! The functions that execute the work of a workload, natively and with a VM, and those that do more with a VM.
 
 use crate::components;
-use crate::counts::{Counts, LEVELS};
+use crate::counts::{Counts, Exits, LEVELS, Reason, Way, Window};
+use crate::modules;
 use crate::place::{Kind, is_kvm};
 use crate::symbols::Symbols;
+use crate::trace::Insn;
 use schemars::JsonSchema;
 use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet};
@@ -46,7 +48,7 @@ pub enum SpreadError {
 pub struct Part {
     /// Name of the function, or of the code that is shown together.
     pub name: String,
-    /// The kernel's module that has the function.
+    /// The kernel's module that has the function, or Xen.
     pub module: Option<String>,
     /// Kind of software.
     pub kind: Kind,
@@ -56,6 +58,10 @@ pub struct Part {
 const PROGRAMS: &str = "all programs";
 const UNNAMED: &str = "code without a name";
 const UNNAMED_MODULES: &str = "modules of the VM's kernel";
+/// The module of Xen's functions.
+const XEN: &str = "Xen";
+/// Beginning of the names of KVM's functions at EL2 without VHE.
+const AT_EL2: &str = "__kvm_nvhe_";
 
 impl Part {
     /// Returns the part's name, with its module.
@@ -72,16 +78,31 @@ impl Part {
     }
 }
 
-/// Executed instructions by function and level.
-pub type Parts = BTreeMap<Part, [u64; LEVELS]>;
+/// Executed instructions by function and level. A negative number: the function executed more in the shorter run, which is
+/// taken off.
+pub type Parts = BTreeMap<Part, [i64; LEVELS]>;
+
+/// Functions of the software that a machine and its VM execute.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Software {
+    /// Functions of the machine's Linux. With Xen it is dom0's, and the VM's kernel has the same core.
+    pub linux: Symbols,
+    pub xen: Option<Symbols>,
+}
 
 /// A measured run.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Spread {
     /// Executed instructions by function and level.
     pub parts: Parts,
     /// Ticks of the clock, without idle time.
     pub ticks: u64,
+    /// Ticks in which all CPUs halted; none if they are not known.
+    pub halted: Option<u64>,
+    /// Exits by the VM's level and their reason, on ARM.
+    pub exits: BTreeMap<(usize, Reason), u64>,
+    /// How often each way between two points was taken, and the ticks of all times together.
+    pub ways: BTreeMap<(u64, u64), [u64; 2]>,
 }
 
 /// A measured run of one row: a workload, or requests.
@@ -93,6 +114,8 @@ pub struct Run<'a> {
     pub ticks: u64,
     /// Whether a shorter run, which came just before, was taken off.
     pub has_shorter: bool,
+    /// Whether idle time is in the ticks even so, as on machines of several CPUs.
+    pub has_idle: bool,
 }
 
 impl Spread {
@@ -100,34 +123,62 @@ impl Spread {
     ///
     /// # Errors
     /// No window has about the measured instructions, or levels can't be told apart.
-    pub fn of(counts: &Counts, symbols: &Symbols, run: &Run<'_>) -> Result<Self, SpreadError> {
-        check_levels(counts, symbols)?;
-        let sums: Vec<u64> = (0..counts.windows.len()).map(|at| counts.sum(at)).collect();
-        let sum = |at: usize| {
-            let shorter = run.has_shorter.then(|| sums[at - 1]);
-            sums[at].saturating_sub(shorter.unwrap_or(0))
+    pub fn of(counts: &Counts, software: &Software, run: &Run<'_>) -> Result<Self, SpreadError> {
+        let own = check_levels(counts, &software.linux)?;
+        let software = &settled(counts, software);
+        let first = usize::from(run.has_shorter);
+        // Of a window, less the shorter run before it.
+        let less = |at: usize, of: &dyn Fn(usize) -> u64| {
+            let shorter = run.has_shorter.then(|| of(at - 1));
+            of(at).saturating_sub(shorter.unwrap_or(0))
         };
-        let mut windows = usize::from(run.has_shorter)..sums.len();
-        let Some(window) = windows.find(|at| is_about(sum(*at), run.ticks)) else {
-            let sums: Vec<String> = sums.iter().map(u64::to_string).collect();
+        let halted_of = |at: usize| counts.windows[at].halted_ns;
+        let ticks = |at: usize| {
+            let halted = less(at, &|at| halted_of(at).unwrap_or(0));
+            run.ticks
+                .saturating_sub(if run.has_idle { halted } else { 0 })
+        };
+        let sum = |at: usize| less(at, &|at| counts.sum(at));
+        let mut windows = first..counts.windows.len();
+        let Some(at) = windows.find(|at| is_about(sum(*at), ticks(*at))) else {
+            let sums = (0..counts.windows.len()).map(|at| counts.sum(at).to_string());
+            let sums: Vec<String> = sums.collect();
             return Err(SpreadError::NoWindow {
                 row: run.row.to_owned(),
                 ticks: run.ticks,
                 recorded: sums.join(", "),
             });
         };
-        let mut parts_of_run = parts(counts, window, symbols);
+        let parts = |at: usize| parts(&counts.windows[at], counts, software, own);
+        let mut parts_of_run = parts(at);
+        let mut exits = exits(&counts.windows[at].exits);
+        let mut ways = ways(&counts.windows[at].ways);
         if run.has_shorter {
-            take(&mut parts_of_run, &parts(counts, window - 1, symbols));
+            let shorter = &counts.windows[at - 1];
+            take(&mut parts_of_run, parts(at - 1));
+            take_exits(&mut exits, &shorter.exits);
+            take_ways(&mut ways, &shorter.ways);
         }
         Ok(Self {
             parts: parts_of_run,
-            ticks: run.ticks,
+            ticks: ticks(at),
+            halted: halted_of(at).map(|_| less(at, &|at| halted_of(at).unwrap_or(0))),
+            exits,
+            ways,
         })
     }
 
+    /// Accesses to memory that left a VM on ARM. They are counted, but the clock does not charge them.
+    pub fn aborted(&self) -> u64 {
+        let exits = self.exits.iter();
+        exits
+            .filter(|((_, reason), _)| *reason == Reason::ABORT)
+            .map(|(_, times)| times)
+            .sum()
+    }
+
     /// Instructions of all parts.
-    pub fn counted(&self) -> u64 {
+    pub fn counted(&self) -> i64 {
         self.parts.values().flatten().sum()
     }
 }
@@ -137,13 +188,14 @@ fn is_about(sum: u64, ticks: u64) -> bool {
 }
 
 /// Checks that the machine's own kernel is in one place of memory, and a VM's is not there. The levels themselves come
-/// from VMRUN (plugin/counts.h).
-fn check_levels(counts: &Counts, symbols: &Symbols) -> Result<(), SpreadError> {
-    let core = symbols.core();
+/// from VMRUN, on ARM from ERET (plugin/counts.h). Returns the distance of a location of the machine's own kernel to its
+/// address, if that kernel executed anything.
+fn check_levels(counts: &Counts, linux: &Symbols) -> Result<Option<u64>, SpreadError> {
+    let core = linux.core();
     let mut own = None;
     for level in 0..LEVELS {
-        for count in counts.windows.iter().flatten() {
-            let insn = counts.insns[count.insn];
+        for count in counts.windows.iter().flat_map(|window| &window.counts) {
+            let insn = &counts.insns[count.insn];
             if count.times[level] == 0 || !core.contains(&insn.address) {
                 continue;
             }
@@ -154,50 +206,102 @@ fn check_levels(counts: &Counts, symbols: &Symbols) -> Result<(), SpreadError> {
             }
         }
     }
-    Ok(())
+    Ok(own)
 }
 
-/// Takes off the parts of a shorter run. A few functions, such as a timer's, may execute more in the shorter run. They
-/// then count 0, and the sum is too large by the rest.
-fn take(parts: &mut Parts, shorter: &Parts) {
-    for (part, times) in parts.iter_mut() {
-        let less = shorter.get(part).copied().unwrap_or_default();
-        for (time, less) in times.iter_mut().zip(less) {
-            *time = time.saturating_sub(less);
+/// Returns the software with modules where the machine's own kernel calls them. They may be elsewhere than when the
+/// machine printed its symbols. A module whose place is not sure has no functions.
+fn settled(counts: &Counts, software: &Software) -> Software {
+    let mut own = vec![false; counts.insns.len()];
+    for count in counts.windows.iter().flat_map(|window| &window.counts) {
+        own[count.insn] |= count.times[0] > 0;
+    }
+    let insns = counts.insns.iter().zip(own);
+    let insns: Vec<Insn> = insns
+        .filter_map(|(insn, own)| own.then_some(*insn))
+        .collect();
+    let mut software = software.clone();
+    modules::settle_insns(&mut software.linux, counts.architecture, &insns);
+    software
+}
+
+fn ways(of: &[Way]) -> BTreeMap<(u64, u64), [u64; 2]> {
+    let ways = of.iter();
+    ways.map(|way| ((way.from, way.to), [way.times, way.ticks]))
+        .collect()
+}
+
+fn take_ways(of: &mut BTreeMap<(u64, u64), [u64; 2]>, shorter: &[Way]) {
+    for (way, [times, ticks]) in ways(shorter) {
+        let longer = of.entry(way).or_default();
+        *longer = [
+            longer[0].saturating_sub(times),
+            longer[1].saturating_sub(ticks),
+        ];
+    }
+}
+
+fn exits(of: &[Exits]) -> BTreeMap<(usize, Reason), u64> {
+    let mut exits = BTreeMap::new();
+    for exit in of {
+        *exits.entry((exit.level, exit.reason)).or_default() += exit.times;
+    }
+    exits
+}
+
+fn take_exits(of: &mut BTreeMap<(usize, Reason), u64>, shorter: &[Exits]) {
+    for (kind, times) in exits(shorter) {
+        if let Some(exits) = of.get_mut(&kind) {
+            *exits = exits.saturating_sub(times);
         }
     }
-    parts.retain(|_, times| times.iter().any(|time| *time > 0));
+    of.retain(|_, times| *times > 0);
 }
 
-fn parts(counts: &Counts, window: usize, symbols: &Symbols) -> Parts {
-    let core = symbols.core();
+/// Takes off the parts of a shorter run.
+fn take(parts: &mut Parts, shorter: Parts) {
+    for (part, times) in shorter {
+        let longer = parts.entry(part).or_default();
+        for (longer, times) in longer.iter_mut().zip(times) {
+            *longer -= times;
+        }
+    }
+    parts.retain(|_, times| times.iter().any(|time| *time != 0));
+}
+
+fn parts(window: &Window, counts: &Counts, software: &Software, own: Option<u64>) -> Parts {
     let mut parts = Parts::new();
-    for count in counts.windows.get(window).into_iter().flatten() {
-        let address = counts.insns[count.insn].address;
+    for count in &window.counts {
+        let insn = &counts.insns[count.insn];
         for (level, times) in count.times.into_iter().enumerate() {
-            if times == 0 {
-                continue;
+            if times > 0 {
+                let part = part(insn, level, software, own);
+                parts.entry(part).or_default()[level] += times as i64;
             }
-            let is_named = level == 0 || core.contains(&address);
-            let part = part(address, is_named, symbols);
-            parts.entry(part).or_default()[level] += times;
         }
     }
     parts
 }
 
-/// Returns the part that has an address. A VM's kernel is the machine's, but its modules are others, or are elsewhere.
-fn part(address: u64, is_named: bool, symbols: &Symbols) -> Part {
+/// Returns the part that has an instruction.
+fn part(insn: &Insn, level: usize, software: &Software, own: Option<u64>) -> Part {
+    let own = own.filter(|_| level == 0);
+    if let Some(part) = hypervisor(insn, level, software, own) {
+        return part;
+    }
     let unnamed = |name: &str, kind| Part {
         name: name.to_owned(),
         module: None,
         kind,
     };
-    if address >> KERNEL_BIT == 0 {
+    let linux = &software.linux;
+    if insn.address >> KERNEL_BIT == 0 {
         return unnamed(PROGRAMS, Kind::User);
     }
-    let symbol = symbols.find(address).filter(|_| is_named);
-    let Some(symbol) = symbol.and_then(|(index, _)| symbols.get(index)) else {
+    // A VM's kernel is the machine's, but its modules are others, or are elsewhere.
+    let is_named = level == 0 || linux.core().contains(&insn.address);
+    let symbol = linux.find(insn.address).filter(|_| is_named);
+    let Some(symbol) = symbol.and_then(|(index, _)| linux.get(index)) else {
         return match is_named {
             true => unnamed(UNNAMED, Kind::Kernel),
             false => unnamed(UNNAMED_MODULES, Kind::Kernel),
@@ -211,6 +315,36 @@ fn part(address: u64, is_named: bool, symbols: &Symbols) -> Part {
             false => Kind::Kernel,
         },
     }
+}
+
+/// Returns the part of a hypervisor with an address space of its own, in the lower half of addresses: Xen on ARM; or KVM's
+/// code at EL2 without VHE, which is in the kernel's image.
+fn hypervisor(insn: &Insn, level: usize, software: &Software, own: Option<u64>) -> Option<Part> {
+    if level > 0 {
+        return None;
+    }
+    let xen = software
+        .xen
+        .as_ref()
+        .filter(|xen| xen.core().contains(&insn.address));
+    let (name, module) = match xen {
+        Some(xen) => (
+            &xen.get(xen.find(insn.address)?.0)?.name,
+            Some(XEN.to_owned()),
+        ),
+        None => {
+            let (linux, address) = (&software.linux, insn.location.wrapping_sub(own?));
+            let is_alias = address != insn.address && linux.core().contains(&address);
+            let symbol = linux.find(address).filter(|_| is_alias);
+            let name = &linux.get(symbol?.0)?.name;
+            (name.starts_with(AT_EL2).then_some(name)?, None)
+        }
+    };
+    Some(Part {
+        name: name.clone(),
+        module,
+        kind: Kind::Hypervisor,
+    })
 }
 
 /// A workload on two machines, of which one has a VM.
@@ -242,6 +376,19 @@ pub struct WorkloadExplained {
     pub components: Vec<ComponentExplained>,
     /// Functions, the one with the largest difference first.
     pub functions: Vec<FunctionExplained>,
+    /// Exits of VMs by reason, the most frequent first; on ARM only.
+    pub exits: Vec<ExitExplained>,
+}
+
+/// Exits for one reason in a whole run.
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+pub struct ExitExplained {
+    /// Name of the reason, as in results.
+    pub reason: String,
+    /// Exits of Xen's dom0.
+    pub dom0: u64,
+    /// Exits of the VM.
+    pub vm: u64,
 }
 
 /// The functions that are part of one component.
@@ -249,11 +396,11 @@ pub struct WorkloadExplained {
 pub struct ComponentExplained {
     pub component: &'static str,
     /// Instructions on the machine without a VM.
-    pub natively: u64,
+    pub natively: i64,
     /// Instructions that the host executes, with a VM.
-    pub host: u64,
+    pub host: i64,
     /// Instructions that the VM executes.
-    pub vm: u64,
+    pub vm: i64,
 }
 
 /// A recorded run.
@@ -261,38 +408,42 @@ pub struct ComponentExplained {
 pub struct Recorded {
     pub platform: String,
     /// Instructions of all functions.
-    pub counted: u64,
+    pub counted: i64,
     /// Instructions by the clock, without idle time.
     pub by_clock: u64,
+    /// Accesses to memory that left a VM on ARM: they are in `counted`, and not in `by_clock`.
+    pub trapped_accesses: u64,
+    /// Ticks of the clock in which all CPUs halted; null if they are not known.
+    pub halted: Option<u64>,
 }
 
 /// A function, or code without a name that is counted together, with its instructions.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct FunctionExplained {
     pub function: String,
-    /// The kernel's module that has the function.
+    /// The kernel's module that has the function, or Xen.
     pub module: Option<String>,
     pub kind: Kind,
     /// Component that the function is part of.
     pub component: &'static str,
     /// Instructions on the machine without a VM.
-    pub natively: u64,
-    /// Instructions that the host executes, with a VM.
-    pub host: u64,
+    pub natively: i64,
+    /// Instructions that the host executes, with a VM; with Xen, those of Xen and dom0.
+    pub host: i64,
     /// Instructions that the VM executes.
-    pub vm: u64,
+    pub vm: i64,
 }
 
 /// Instructions natively, and by level with the VM.
 #[derive(Clone, Copy, Default)]
 struct Line {
-    natively: u64,
-    in_vm: [u64; LEVELS],
+    natively: i64,
+    in_vm: [i64; LEVELS],
 }
 
 impl Line {
     fn difference(&self) -> i64 {
-        self.in_vm.iter().sum::<u64>() as i64 - self.natively as i64
+        self.in_vm.iter().sum::<i64>() - self.natively
     }
 
     fn add(&mut self, other: &Self) {
@@ -370,7 +521,7 @@ impl Comparison<'_> {
 
     /// The cells of a line.
     fn cells(&self, name: String, kind: &str, line: &Line) -> [String; 6] {
-        let number = |number: u64| grouped(self.a_unit(number as i64));
+        let number = |number: i64| grouped(self.a_unit(number));
         let [host, vm] = line.in_vm;
         let difference = signed(self.a_unit(line.difference()));
         [
@@ -414,6 +565,8 @@ impl Comparison<'_> {
             platform: platform.to_owned(),
             counted: spread.counted(),
             by_clock: spread.ticks,
+            trapped_accesses: spread.aborted(),
+            halted: spread.halted,
         };
         let functions = self.lines().into_iter().map(|(part, line)| {
             let [host, vm] = line.in_vm;
@@ -444,7 +597,51 @@ impl Comparison<'_> {
             in_vm: recorded(self.in_vm),
             components: components.collect(),
             functions: functions.collect(),
+            exits: self.exits(),
         }
+    }
+
+    /// Returns the exits by reason, those of the most exits first.
+    fn exits(&self) -> Vec<ExitExplained> {
+        let mut reasons: BTreeMap<String, [u64; LEVELS]> = BTreeMap::new();
+        for ((level, reason), times) in &self.in_vm.1.exits {
+            reasons.entry(reason.to_string()).or_default()[*level] += times;
+        }
+        let mut exits: Vec<ExitExplained> = reasons
+            .into_iter()
+            .map(|(reason, [dom0, vm])| ExitExplained { reason, dom0, vm })
+            .collect();
+        exits.sort_by_key(|exit| std::cmp::Reverse(exit.vm + exit.dom0));
+        exits
+    }
+
+    /// Returns a title and the table of exits by reason; none if the machine has no exits that are known.
+    pub fn exits_table(&self) -> Option<(String, Sheet)> {
+        let exits = self.exits();
+        let has_dom0 = exits.iter().any(|exit| exit.dom0 > 0);
+        let (name, unit) = self.workload;
+        let title = format!("{name}: exits a {unit}, by reason");
+        let vms = if has_dom0 {
+            &["VM", "dom0"][..]
+        } else {
+            &["VM"]
+        };
+        let numbers = vms.iter().map(|head| (*head, Set::Number));
+        let mut table = Sheet::new([("reason", Set::Text)].into_iter().chain(numbers));
+        let line = |name: &str, vm: u64, dom0: u64| {
+            let a_unit = |times: u64| format!("{:.2}", times as f64 / self.units.max(1) as f64);
+            let mut cells = vec![name.to_owned(), a_unit(vm)];
+            cells.extend(has_dom0.then(|| a_unit(dom0)));
+            cells
+        };
+        table.extend(
+            exits
+                .iter()
+                .map(|exit| line(&exit.reason, exit.vm, exit.dom0)),
+        );
+        let sum = |of: fn(&ExitExplained) -> u64| exits.iter().map(of).sum();
+        table.extend([line("all", sum(|exit| exit.vm), sum(|exit| exit.dom0))]);
+        (!exits.is_empty()).then_some((title, table))
     }
 
     /// Compares the sums with the clock, in words.
@@ -453,12 +650,24 @@ impl Comparison<'_> {
         for (name, spread) in [self.natively, self.in_vm] {
             let sum = spread.counted();
             // Writing to a String cannot fail.
-            let _ = writeln!(
+            let _ = write!(
                 text,
                 "{name}: {} instructions counted, {} by the clock",
-                grouped(sum as i64),
+                grouped(sum),
                 grouped(spread.ticks as i64)
             );
+            if spread.aborted() > 0 {
+                let aborted = grouped(spread.aborted() as i64);
+                let _ = write!(
+                    text,
+                    "; accesses that trapped, which the clock does not charge: {aborted}"
+                );
+            }
+            let halted = spread.halted.map(|halted| grouped(halted as i64));
+            let _ = match halted {
+                Some(halted) => writeln!(text, "; idle for {halted} ticks"),
+                None => writeln!(text),
+            };
         }
         text
     }

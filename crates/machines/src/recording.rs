@@ -35,6 +35,10 @@ pub enum What {
     Counts {
         /// The addresses of a program whose reads of the clock are the marks, instead of the guest's.
         marks: Option<RangeInclusive<u64>>,
+        /// The VM of an ARM machine that is part of its own software: Xen's dom0.
+        own_vmid: Option<u16>,
+        /// Places in the code, each with its level, between which the clock is read.
+        points: Vec<(u8, u64)>,
     },
     /// The whole boot, in step with another machine.
     Boot {
@@ -118,11 +122,20 @@ fn words(plugin: &Path, file: &Path, what: &What) -> Vec<String> {
     let path = |path: &Path| path.to_string_lossy().replace(',', ",,");
     let what = match what {
         What::Paths => String::new(),
-        What::Counts { marks } => {
+        What::Counts {
+            marks,
+            own_vmid,
+            points,
+        } => {
             let marks = marks.as_ref().map_or(String::new(), |marks| {
                 format!(",marks={:#x}-{:#x}", marks.start(), marks.end())
             });
-            format!(",counts=on{marks}")
+            let own = own_vmid.map_or(String::new(), |vmid| format!(",own-vmid={vmid}"));
+            let points = points
+                .iter()
+                .map(|(level, address)| format!(",point={level}-{address:#x}"));
+            let points: String = points.collect();
+            format!(",counts=on{marks}{own}{points}")
         }
         What::Boot { peer, cpu } => {
             let cpu = cpu.map_or(String::new(), |cpu| format!(",cpu={cpu}"));
@@ -179,10 +192,19 @@ mod tests {
             ["-plugin", "file=/a,,b/api-3.so,out=/c,,d"]
         );
         let words = |what| words(Path::new("/a"), Path::new("/b"), &what)[1].clone();
-        let counts = |marks| words(What::Counts { marks });
-        assert_eq!(counts(None), "file=/a,out=/b,counts=on");
-        let said = "file=/a,out=/b,counts=on,marks=0x1000-0x10ff";
-        assert_eq!(counts(Some(0x1000..=0x10ff)), said);
+        let mut counts = What::Counts {
+            marks: None,
+            own_vmid: None,
+            points: Vec::new(),
+        };
+        assert_eq!(words(counts), "file=/a,out=/b,counts=on");
+        counts = What::Counts {
+            marks: Some(0x1000..=0x10ff),
+            own_vmid: Some(1),
+            points: vec![(0, 0x20), (1, 0x30)],
+        };
+        let said = "marks=0x1000-0x10ff,own-vmid=1,point=0-0x20,point=1-0x30";
+        assert_eq!(words(counts), format!("file=/a,out=/b,counts=on,{said}"));
         let boot = |cpu| What::Boot {
             peer: "/p,q".into(),
             cpu,
@@ -218,9 +240,12 @@ mod tests {
         let several = recording(What::Paths).recorder(&several, &bochs("3.0"));
         let several = several.unwrap_err().to_string();
         assert!(several.contains("several CPUs"), "{several}");
-        let counts = recorder("2.7", What::Counts { marks: None })
-            .unwrap_err()
-            .to_string();
+        let counts = What::Counts {
+            marks: None,
+            own_vmid: None,
+            points: Vec::new(),
+        };
+        let counts = recorder("2.7", counts).unwrap_err().to_string();
         assert!(counts.contains("of QEMU"), "{counts}");
         let boot = What::Boot {
             peer: "/peer".into(),

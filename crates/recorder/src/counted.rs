@@ -5,6 +5,8 @@ use anyhow::{Context, bail};
 use std::fs;
 use std::ops::RangeInclusive;
 use ws_explain::counts::Counts;
+use ws_explain::spread::Software;
+use ws_explain::steps::Point;
 use ws_explain::symbols::Symbols;
 use ws_machines::name::PlatformName;
 use ws_machines::recording::What;
@@ -20,22 +22,33 @@ pub struct Recorded<'a> {
     pub rows: RowsOf,
     /// Addresses of the program whose clock reads begin and end the window. None: the agent's marks begin and end it.
     pub marks: Option<RangeInclusive<u64>>,
+    /// Whether the machine's own software is a VM of Xen, dom0, on ARM.
+    pub has_dom0: bool,
+    /// Places in the code between which the clock is read.
+    pub points: Vec<Point>,
 }
 
-/// Returns the functions of the platform's Linux; none if the user stopped the program.
-pub fn symbols_of_linux(
+/// VMID of dom0, the first domain that Xen makes.
+const DOM0_VMID: u16 = 1;
+
+/// Returns the functions of the platform's Linux, and of its Xen; none if the user stopped the program.
+pub fn functions(
     platform: &PlatformName,
     parts: &Parts,
     session: &Session,
-) -> anyhow::Result<Option<Symbols>> {
+) -> anyhow::Result<Option<Software>> {
     let resources = parts::resources(parts);
-    let Some(symbols) = symbols(platform, &resources, session)? else {
+    let Some(texts) = symbols(platform, &resources, session)? else {
         return Ok(None);
     };
-    let symbols = symbols
+    let linux = texts
         .linux
         .with_context(|| format!("{platform} has no Linux with symbols"))?;
-    Ok(Some(Symbols::of_kernel(&symbols)?))
+    let xen = texts.xen.as_deref().map(Symbols::of_kernel).transpose()?;
+    Ok(Some(Software {
+        linux: Symbols::of_kernel(&linux)?,
+        xen,
+    }))
 }
 
 impl Recorded<'_> {
@@ -49,11 +62,19 @@ impl Recorded<'_> {
         let name = self.platform;
         let folder = tempfile::tempdir()?;
         let file = folder.path().join("counts");
-        let marks = self.marks.clone();
+        let what = What::Counts {
+            marks: self.marks.clone(),
+            own_vmid: self.has_dom0.then_some(DOM0_VMID),
+            points: self
+                .points
+                .iter()
+                .map(|point| (point.level, point.address))
+                .collect(),
+        };
         let spec = RunSpec {
             benchmarks: Benchmarks::Matching(benchmarks::only(&[self.row])?),
             rows: Some(self.rows.clone()),
-            recording: Some((file.clone(), What::Counts { marks })),
+            recording: Some((file.clone(), what)),
             platforms: vec![name.clone()],
             boots: Some(1),
             perturb: Some(0),

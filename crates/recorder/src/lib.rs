@@ -4,7 +4,7 @@ mod counted;
 pub mod debug;
 mod operation;
 
-pub use counted::{Recorded, symbols_of_linux, ticks};
+pub use counted::{Recorded, functions, ticks};
 pub use operation::{Explainer, Texts, machine, symbols, temporary_folder};
 
 /// Default threshold of a difference: functions whose own instructions changed by fewer are summed up.

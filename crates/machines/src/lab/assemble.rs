@@ -37,7 +37,7 @@ pub fn missing(recipe: &Recipe, resources: &Resources) -> Result<(), MachineErro
     }
     emulator_missing(recipe, resources)?;
     if recipe.root.is_some() {
-        agent(recipe, resources)?;
+        resources.find(agent(recipe))?;
         resources.find(Shipped::Agent(recipe.architecture))?;
         return whole::missing_below(recipe, resources);
     }
@@ -72,13 +72,13 @@ fn has_dom0(recipe: &Recipe) -> bool {
 
 /// The first process of a machine whose guest is a whole Linux: dom0's under Xen. On a machine that is itself a
 /// measured system of several CPUs it is another one.
-fn agent(recipe: &Recipe, resources: &Resources) -> Result<PathBuf, MachineError> {
+pub fn agent(recipe: &Recipe) -> Shipped {
     match recipe.monitor {
-        Monitor::Xl { .. } => resources.find(Shipped::XenAgent(recipe.architecture)),
+        Monitor::Xl { .. } => Shipped::XenAgent(recipe.architecture),
         _ if recipe.vm.is_none() && recipe.cpus.is_some() => {
-            resources.find(Shipped::CpusAgent(recipe.architecture))
+            Shipped::CpusAgent(recipe.architecture)
         }
-        _ => resources.find(Shipped::Agent(recipe.architecture)),
+        _ => Shipped::Agent(recipe.architecture),
     }
 }
 
@@ -87,7 +87,7 @@ fn agent(recipe: &Recipe, resources: &Resources) -> Result<PathBuf, MachineError
 fn guest(recipe: &Recipe, resources: &Resources) -> Result<PathBuf, MachineError> {
     if recipe.root.is_some() {
         return match &resources.kernel {
-            None => agent(recipe, resources),
+            None => resources.find(agent(recipe)),
             Some(_) => Err(MachineError::Other(format!(
                 "lab:{} boots its own kernel with the root file system of its packages: another kernel of Debian is lab:{0}@VERSION, and yours lab:{0}@FOLDER",
                 recipe.name

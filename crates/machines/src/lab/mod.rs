@@ -38,7 +38,9 @@ mod whole_memory;
 mod xen_symbols;
 mod xl;
 
-pub use assemble::{Applications, applications, applications_missing, assemble, emulator, missing};
+pub use assemble::{
+    Applications, agent, applications, applications_missing, assemble, emulator, missing,
+};
 pub use facts::facts;
 pub use machine::LabMachine;
 pub use resume::States;

@@ -196,8 +196,14 @@ pub fn symbols(
     stop: &dyn Fn() -> bool,
 ) -> Result<Symbols, SymbolsError> {
     let properties = settings.payload.properties();
+    let has_two_kernels = settings.payload.whole().is_some()
+        && settings
+            .recipe
+            .vm
+            .as_ref()
+            .is_some_and(|vm| vm.package.is_some());
     let xen = match properties.xen {
-        Some(_) if settings.payload.whole().is_some() => return Err(SymbolsError::TwoKernels),
+        Some(_) if has_two_kernels => return Err(SymbolsError::TwoKernels),
         Some(path) => {
             let image = fs::read(path).map_err(|e| MachineError::io("read", path, e))?;
             Some(as_text(&xen_symbols::read(&image)?))

@@ -1,7 +1,7 @@
 //! The parts of a transaction, after Table 6 of Dall et al. (2015): the instructions between a packet and its reply,
 //! natively and in a VM.
 
-use super::published;
+use super::{Apps, published};
 use crate::reference::Reference;
 use crate::unit_of_work::Unit;
 use schemars::JsonSchema;
@@ -39,6 +39,9 @@ pub struct Transaction {
     pub insns: Option<f64>,
     /// Parts, in the paper's order.
     pub parts: Vec<Part>,
+    /// Whether the parts are of a run that the emulator recorded: nothing was traced.
+    #[serde(skip)]
+    pub(crate) is_recorded: bool,
 }
 
 /// A part of a transaction.
@@ -48,7 +51,7 @@ pub struct Part {
     pub part: String,
     /// Whether the part is within `recv to send`, and so not counted a second time.
     pub within: bool,
-    /// Instructions, with tracing on.
+    /// Instructions, with tracing on if packets were traced.
     pub insns: f64,
     /// The part's share of the transaction, as a fraction.
     pub share: f64,
@@ -106,20 +109,83 @@ pub(super) fn published_us(
 fn transaction(workload: &str, result: &ResultFile, reference: &Reference) -> Option<Transaction> {
     let row = result.row(workload)?;
     let unit = Unit::of(Some(row), result);
-    let (whole, parts) = whole_and_parts(&unit.steps)?;
-    let parts = parts.into_iter().map(|(part, within, insns)| Part {
-        part: part.to_owned(),
-        within,
-        insns,
-        share: insns / whole,
-        published_us: published_us(workload, &result.facts(), part, reference),
-    });
-    Some(Transaction {
-        workload: workload.to_owned(),
-        unit: row.work.clone(),
-        platform: result.platform.clone(),
-        traced_insns: unit.traced.unwrap_or(whole),
+    let of = Of {
+        workload,
+        unit: row.work.as_deref(),
+        platform: &result.platform,
+        facts: &result.facts(),
         insns: unit.insns,
-        parts: parts.collect(),
+    };
+    let traced = of.transaction(&unit.steps, reference)?;
+    Some(Transaction {
+        traced_insns: unit.traced.unwrap_or(traced.traced_insns),
+        ..traced
     })
+}
+
+/// The workload and the platform of a transaction.
+struct Of<'a> {
+    workload: &'a str,
+    unit: Option<&'a str>,
+    platform: &'a str,
+    facts: &'a Facts,
+    insns: Option<f64>,
+}
+
+impl Of<'_> {
+    fn transaction(
+        &self,
+        steps: &BTreeMap<String, f64>,
+        reference: &Reference,
+    ) -> Option<Transaction> {
+        let (whole, parts) = whole_and_parts(steps)?;
+        let parts = parts.into_iter().map(|(part, within, insns)| Part {
+            part: part.to_owned(),
+            within,
+            insns,
+            share: insns / whole,
+            published_us: published_us(self.workload, self.facts, part, reference),
+        });
+        Some(Transaction {
+            workload: self.workload.to_owned(),
+            unit: self.unit.map(str::to_owned),
+            platform: self.platform.to_owned(),
+            traced_insns: whole,
+            insns: self.insns,
+            parts: parts.collect(),
+            is_recorded: false,
+        })
+    }
+}
+
+impl Apps {
+    /// Adds a workload's transaction whose `steps` the emulator recorded. Nothing is added if these are not the steps of
+    /// a transaction, or the platform did not measure the workload.
+    pub fn take_apart(
+        &mut self,
+        workload: &str,
+        platform: &str,
+        steps: &BTreeMap<String, f64>,
+        reference: &Reference,
+    ) {
+        let app = self.workloads.iter().find(|app| app.workload == workload);
+        let line = app.and_then(|app| app.lines.iter().find(|line| line.platform == platform));
+        let (Some(app), Some(line)) = (app, line) else {
+            return;
+        };
+        let of = Of {
+            workload,
+            unit: app.unit.as_deref(),
+            platform,
+            facts: &line.facts,
+            insns: line.insns,
+        };
+        let recorded = of
+            .transaction(steps, reference)
+            .map(|recorded| Transaction {
+                is_recorded: true,
+                ..recorded
+            });
+        self.transactions.extend(recorded);
+    }
 }

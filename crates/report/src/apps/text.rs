@@ -84,11 +84,17 @@ const PARTS_COLUMNS: [(&str, Set); 6] = [
 
 /// Legend of the parts of a transaction.
 const PARTS_OF: &str = "send to recv: the client, from the reply at the host's bridge to the next packet there. recv to send: the rest. In a VM, the rest has three parts. recv to VM recv: from the bridge to the guest's stack. VM recv to VM send: in the guest. VM send to send: back to the bridge.";
-const PARTS_DALL: &str = "Dall: Table 6 of Dall et al. (2015), KVM on ARM (HP Moonshot m400), in us; its parts do not sum to its transactions (reference.md).";
+const PARTS_DALL: &str = "Dall: Table 6 of Dall et al. (2015), on ARM (HP Moonshot m400), in us; its parts do not sum to its transactions (reference.md).";
 
 const PARTS_LEGEND: [&str; 3] = [
     PARTS_OF,
     "insns: of separate runs with tracing on.",
+    PARTS_DALL,
+];
+
+const RECORDED_PARTS_LEGEND: [&str; 3] = [
+    PARTS_OF,
+    "insns: of the recorded run; nothing was traced. Bridge and stacks begin and end parts at these functions: br_dev_xmit, __netif_receive_skb_core, __dev_queue_xmit, br_pass_frame_up.",
     PARTS_DALL,
 ];
 
@@ -166,6 +172,9 @@ impl Transaction {
 
     /// Returns the note on the instructions that tracing adds to a unit.
     fn tracing(&self) -> Option<String> {
+        if self.is_recorded {
+            return None;
+        }
         let added = self.traced_insns - self.insns?;
         Some(format!(
             "{} on {}: a traced {} takes {} instructions, {} than the {} of an untraced one",
@@ -378,6 +387,31 @@ impl Apps {
         blocks
     }
 
+    /// The table of transactions that were traced, or recorded, if there are any.
+    fn parts(&self, is_recorded: bool, legend: &[&str]) -> Option<Block> {
+        let all = self.transactions.iter();
+        let transactions = all.filter(|one| one.is_recorded == is_recorded);
+        let mut below: Vec<String> = transactions
+            .clone()
+            .filter_map(Transaction::tracing)
+            .collect();
+        below.extend(legend.iter().map(|text| (*text).to_owned()));
+        let lines: Vec<Vec<String>> = transactions.flat_map(Transaction::lines).collect();
+        let mut sheet = Sheet::new(PARTS_COLUMNS);
+        sheet.extend(lines.iter().cloned());
+        (!lines.is_empty()).then_some(Block {
+            title: Some(PARTS),
+            sheet,
+            below,
+        })
+    }
+
+    /// The table of transactions that the emulator recorded, if there are any. Ends in a newline.
+    pub fn recorded_to_terminal(&self) -> Option<String> {
+        let parts = self.parts(true, &RECORDED_PARTS_LEGEND)?;
+        Some(parts.to_terminal())
+    }
+
     /// The tables: of all workloads, and where there are any, of parts and of vCPUs.
     pub(crate) fn blocks(&self) -> Vec<Block> {
         let legend = |texts: &[&str]| texts.iter().map(|text| (*text).to_owned()).collect();
@@ -401,18 +435,7 @@ impl Apps {
             below: self.networks_below(),
         }));
         blocks.extend(self.timed_blocks());
-        if !self.transactions.is_empty() {
-            let mut sheet = Sheet::new(PARTS_COLUMNS);
-            sheet.extend(self.transactions.iter().flat_map(Transaction::lines));
-            let tracing = self.transactions.iter().filter_map(Transaction::tracing);
-            let mut below: Vec<String> = tracing.collect();
-            below.extend(PARTS_LEGEND.map(str::to_owned));
-            blocks.push(Block {
-                title: Some(PARTS),
-                sheet,
-                below,
-            });
-        }
+        blocks.extend(self.parts(false, &PARTS_LEGEND));
         if !self.vcpus.is_empty() {
             blocks.push(Block {
                 title: Some(VCPUS),

@@ -30,7 +30,8 @@ pub fn apps(args: &AppsArgs, colours: Colours) -> anyhow::Result<Done> {
     let (mut results, done) = measured(args, colours)?;
     results.extend(ws_results::load_all(&args.prices)?);
     let traffics = traffics(&args.usual.parts.lab.to_places())?;
-    let mut apps = Apps::of(&results, &ws_report::reference::load()?, &traffics);
+    let reference = ws_report::reference::load()?;
+    let mut apps = Apps::of(&results, &reference, &traffics);
     if apps.is_empty() {
         bail!("no workload was measured: worldswitch benchmarks --on lab:kvm-linux lists all");
     }
@@ -40,7 +41,11 @@ pub fn apps(args: &AppsArgs, colours: Colours) -> anyhow::Result<Done> {
     }
     let mut done = done;
     if let Some(choice) = choice {
-        match spread::explained(args, &choice, !on_stdout, &apps.predicted, colours)? {
+        let shown = spread::Shown {
+            print: !on_stdout,
+            reference: &reference,
+        };
+        match spread::explained(args, &choice, &mut apps, &shown, colours)? {
             Some(explained) => apps.explained = explained,
             None => done = Done::InPart,
         }

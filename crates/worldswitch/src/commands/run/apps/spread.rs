@@ -3,26 +3,44 @@
 use crate::cli::{AppsArgs, session};
 use crate::shared::tables::titled;
 use anyhow::{Context, bail};
-use ws_explain::spread::{Comparison, Run, Spread, WorkloadExplained};
+use std::fs;
+use std::ops::RangeInclusive;
+use ws_explain::spread::{Comparison, Run, Software, Spread, WorkloadExplained};
+use ws_explain::steps::{self, Point};
+use ws_explain::symbols::Symbols;
 use ws_lab::lab::Lab;
-use ws_lab::recipe::Hypervisor;
+use ws_lab::recipe::{EmulatorKind, Hypervisor, Recipe};
 use ws_lab::sets::Architecture;
-use ws_lab::workload::Workload;
+use ws_lab::workload::{Place, Workload};
 use ws_machines::name::PlatformName;
-use ws_recorder::{Recorded, symbols_of_linux, ticks};
-use ws_report::Predicted;
+use ws_machines::shipped::Shipped;
+use ws_machines::{lab, platforms};
+use ws_recorder::{Recorded, functions, ticks};
+use ws_report::Apps;
+use ws_report::reference::Reference;
+use ws_runner::Session;
+use ws_runner::parts::{self, Parts};
 use ws_runner::rows::RowsOf;
-use ws_runner::{Session, parts};
 use ws_terminal::{Colours, Usage, output};
 
 /// Limit of workloads: a recorded boot takes minutes, and the table is long.
 const WORKLOADS_AT_MOST: usize = 3;
 
+/// Agent's function that runs the measured command. Its two reads of the clock are the window on ARM, where the agent
+/// executes no marks.
+const WINDOW: &str = "window_run";
+
 /// Choice to explain: a platform without a VM, one with a VM, and workloads.
 pub struct Choice {
-    natively: PlatformName,
-    in_vm: PlatformName,
+    natively: Side,
+    in_vm: Side,
     workloads: Vec<Workload>,
+}
+
+/// A platform to record.
+struct Side {
+    name: PlatformName,
+    recipe: Recipe,
 }
 
 /// Reads the choice of `--explain`.
@@ -38,34 +56,52 @@ pub fn choice(args: &AppsArgs) -> anyhow::Result<Choice> {
             "--explain compares two platforms: --on lab:linux,lab:kvm-linux".to_owned()
         ));
     };
-    for (name, has_vm) in [(natively, false), (in_vm, true)] {
-        let recipe = lab.recipe(&name.name, None)?;
-        if recipe.architecture != Architecture::X86_64 {
+    let (natively, in_vm) = (side(natively, &lab)?, side(in_vm, &lab)?);
+    for (side, has_vm) in [(&natively, false), (&in_vm, true)] {
+        if side.recipe.vm.is_some() != has_vm {
             bail!(Usage(format!(
-                "--explain records only x86 machines, and {name} is not one: choose --on lab:linux,lab:kvm-linux"
-            )));
-        }
-        if matches!(recipe.hypervisor, Hypervisor::Xen { .. }) {
-            bail!(Usage(format!(
-                "--explain records only KVM, and {name} has Xen: choose --on lab:linux,lab:kvm-linux; \
-                 worldswitch explain in --on lab:xen-hvm explains an operation with Xen"
-            )));
-        }
-        if let Some(cpus) = name.options.get("cpus") {
-            bail!(Usage(format!(
-                "--explain can't separate the instructions of {cpus} CPUs: leave out +cpus={cpus}"
-            )));
-        }
-        if (recipe.hypervisor == Hypervisor::Kvm) != has_vm {
-            bail!(Usage(format!(
-                "--explain compares a machine without a VM with one that has one, in this order: {name} does not fit; choose --on lab:linux,lab:kvm-linux"
+                "--explain compares a machine without a VM with one that has one, in this order: {} does not fit; choose --on lab:linux,lab:kvm-linux",
+                side.name
             )));
         }
     }
+    if natively.recipe.architecture != in_vm.recipe.architecture {
+        bail!(Usage(format!(
+            "--explain compares machines of one architecture, and {} and {} have two",
+            natively.name, in_vm.name
+        )));
+    }
     Ok(Choice {
-        natively: natively.clone(),
-        in_vm: in_vm.clone(),
+        natively,
+        in_vm,
         workloads,
+    })
+}
+
+/// Finds a platform's recipe, which must be of a machine that can be recorded.
+fn side(name: &PlatformName, lab: &Lab) -> anyhow::Result<Side> {
+    let recipe = match name.family.as_deref() {
+        Some("lab") => platforms::recipe(lab, name).map_err(|e| Usage(e.to_string()))?,
+        _ => bail!(Usage(format!(
+            "--explain records only machines of the lab, and {name} is not one: choose --on lab:linux,lab:kvm-linux"
+        ))),
+    };
+    let has_xen = matches!(recipe.hypervisor, Hypervisor::Xen { .. });
+    if has_xen && recipe.architecture == Architecture::X86_64 {
+        bail!(Usage(format!(
+            "--explain can't separate dom0 and the VM of {name}, whose kernels differ: choose --on lab:linux,lab:kvm-linux, \
+             or Xen on ARM: --on lab:arm-linux,lab:arm-xen-linux"
+        )));
+    }
+    let is_nested = recipe.below.is_some() || matches!(recipe.hypervisor, Hypervisor::Neve(_));
+    if recipe.emulator.kind != EmulatorKind::Qemu || is_nested {
+        bail!(Usage(format!(
+            "--explain records machines of QEMU with one level of VMs, and {name} is not one: choose --on lab:linux,lab:kvm-linux"
+        )));
+    }
+    Ok(Side {
+        name: name.clone(),
+        recipe,
     })
 }
 
@@ -96,24 +132,31 @@ fn workloads(args: &AppsArgs, lab: &Lab) -> anyhow::Result<Vec<Workload>> {
     Ok(workloads)
 }
 
-/// Boots each platform once more, recorded. `print`: also prints the functions. `predicted`: the cost model's
-/// predictions for these workloads. Returns `None` if the user stopped the command.
+/// What is shown besides the measured figures.
+pub struct Shown<'a> {
+    /// Whether tables are printed.
+    pub print: bool,
+    pub reference: &'a Reference,
+}
+
+/// Boots each platform once more, recorded. Prints functions and exits, and the parts of transactions, which it also adds
+/// to `apps`. Returns `None` if the user stopped the command.
 pub fn explained(
     args: &AppsArgs,
     choice: &Choice,
-    print: bool,
-    predicted: &[Predicted],
+    apps: &mut Apps,
+    shown: &Shown<'_>,
     colours: Colours,
 ) -> anyhow::Result<Option<Vec<WorkloadExplained>>> {
     let session = session(colours)?;
-    let of = |name: &PlatformName| spreads(args, choice, name, &session);
+    let of = |side: &Side| spreads(args, choice, side, &session);
     let Some(natively) = of(&choice.natively)? else {
         return Ok(None);
     };
     let Some(in_vm) = of(&choice.in_vm)? else {
         return Ok(None);
     };
-    let names = [&choice.natively, &choice.in_vm].map(ToString::to_string);
+    let names = [&choice.natively, &choice.in_vm].map(|side| side.name.to_string());
     let mut explained = Vec::new();
     let pairs = natively.iter().zip(&in_vm);
     for (workload, (natively, in_vm)) in choice.workloads.iter().zip(pairs) {
@@ -123,19 +166,49 @@ pub fn explained(
             natively: (&names[0], natively),
             in_vm: (&names[1], in_vm),
         };
-        if print {
-            let mut of_it = predicted.iter();
+        if shown.print {
+            let mut of_it = apps.predicted.iter();
             let of_it = of_it.find(|of| of.workload == workload.name && of.platform == names[1]);
             let exits_cost = of_it.and_then(|predicted| predicted.exits_cost);
             let tables = [comparison.table(), comparison.components_table(exits_cost)];
-            for (title, table) in tables {
+            for (title, table) in tables.into_iter().chain(comparison.exits_table()) {
                 titled(&title, &table)?;
             }
             output::data(&format!("\n{}", comparison.proof()))?;
         }
         explained.push(comparison.explained());
+        for (name, spread) in names.iter().zip([natively, in_vm]) {
+            take_apart(apps, workload, name, spread, shown.reference, colours);
+        }
+    }
+    if let Some(parts) = apps.recorded_to_terminal().filter(|_| shown.print) {
+        output::data(&parts)?;
     }
     Ok(Some(explained))
+}
+
+/// Adds the parts of a workload's transaction, if they were recorded.
+fn take_apart(
+    apps: &mut Apps,
+    workload: &Workload,
+    platform: &str,
+    spread: &Spread,
+    reference: &Reference,
+    colours: Colours,
+) {
+    if spread.ways.is_empty() {
+        return;
+    }
+    match steps::steps(spread, workload.units - workload.shorter()) {
+        Ok(steps) => apps.take_apart(&workload.name, platform, &steps, reference),
+        Err(why) => {
+            let name = &workload.name;
+            output::remark(
+                &format!("{name} on {platform} is not taken apart: {why}"),
+                colours,
+            );
+        }
+    }
 }
 
 /// Counts the functions that a platform executes in each workload, in order. Returns `None` if the user stopped the
@@ -143,11 +216,12 @@ pub fn explained(
 fn spreads(
     args: &AppsArgs,
     choice: &Choice,
-    name: &PlatformName,
+    side: &Side,
     session: &Session,
 ) -> anyhow::Result<Option<Vec<Spread>>> {
     let parts = &args.usual.parts.to_parts();
-    let Some(symbols) = symbols_of_linux(name, parts, session)? else {
+    let Side { name, recipe } = side;
+    let Some(software) = functions(name, parts, session)? else {
         return Ok(None);
     };
     let mut spreads = Vec::new();
@@ -156,7 +230,9 @@ fn spreads(
             platform: name,
             row: &workload.name,
             rows: RowsOf::Applications,
-            marks: None,
+            marks: window(recipe, workload, parts)?,
+            has_dom0: matches!(recipe.hypervisor, Hypervisor::Xen { .. }),
+            points: points(recipe, workload, &software)?,
         };
         let Some((counts, samples)) = recorded.counts(parts, session)? else {
             return Ok(None);
@@ -165,9 +241,48 @@ fn spreads(
             row: &workload.name,
             ticks: ticks(&samples),
             has_shorter: workload.shorter() > 0,
+            has_idle: has_several_cpus(recipe),
         };
-        let spread = Spread::of(&counts, &symbols, &run);
+        let spread = Spread::of(&counts, &software, &run);
         spreads.push(spread.with_context(|| name.to_string())?);
     }
     Ok(Some(spreads))
+}
+
+/// Whether the agent can't take idle time off, as a CPU's idle time does not say when all CPUs were idle.
+fn has_several_cpus(recipe: &Recipe) -> bool {
+    recipe.cpus.or(recipe.emulator.cpus.into()) > Some(1)
+}
+
+/// Finds the addresses of the code that measures a workload, in the agent of the system where the workload's command is;
+/// none if that agent executes marks.
+fn window(
+    recipe: &Recipe,
+    workload: &Workload,
+    parts: &Parts,
+) -> anyhow::Result<Option<RangeInclusive<u64>>> {
+    if recipe.architecture == Architecture::X86_64 {
+        return Ok(None);
+    }
+    let is_in_vm = recipe.vm.is_some() && workload.place == Place::Inside;
+    let agent = match is_in_vm {
+        true => Shipped::Agent(recipe.architecture),
+        false => lab::agent(recipe),
+    };
+    let agent = parts::resources(parts).find(agent)?;
+    let file = agent.display();
+    let bytes = fs::read(&agent).with_context(|| format!("can't read {file}"))?;
+    let symbols = Symbols::of_elf(&bytes).with_context(|| file.to_string())?;
+    let code = symbols.code_of(WINDOW);
+    let code = code.with_context(|| format!("{file} has no function {WINDOW}: run make build"))?;
+    Ok(Some(code))
+}
+
+/// Finds the functions that a transaction's packets pass. On x86 the agents of host and VM trace packets, and the clocks of
+/// both are known.
+fn points(recipe: &Recipe, workload: &Workload, software: &Software) -> anyhow::Result<Vec<Point>> {
+    if recipe.architecture == Architecture::X86_64 || !workload.steps {
+        return Ok(Vec::new());
+    }
+    Ok(steps::points(&software.linux, recipe.vm.is_some())?)
 }

@@ -13,7 +13,7 @@ use ws_lab::recipe::{EmulatorKind, Io};
 use ws_lab::sets::Architecture;
 use ws_machines::name::PlatformName;
 use ws_machines::shipped::Shipped;
-use ws_recorder::{Recorded, symbols_of_linux, ticks};
+use ws_recorder::{Recorded, functions, ticks};
 use ws_results::IoRow;
 use ws_runner::rows::{Devices, RowsOf};
 use ws_runner::{parts, whole};
@@ -111,7 +111,7 @@ pub fn explained(
     let parts = &args.lab.parts.to_parts();
     let mut rows = Vec::new();
     for (platform, row) in &choice.rows {
-        let Some(symbols) = symbols_of_linux(platform, parts, &session)? else {
+        let Some(software) = functions(platform, parts, &session)? else {
             return Ok(None);
         };
         let name = row.name();
@@ -120,6 +120,8 @@ pub fn explained(
             row: &name,
             rows: RowsOf::Devices(Devices::default()),
             marks: Some(choice.marks.clone()),
+            has_dom0: false,
+            points: Vec::new(),
         };
         let Some((counts, samples)) = recorded.counts(parts, &session)? else {
             return Ok(None);
@@ -128,8 +130,9 @@ pub fn explained(
             row: &name,
             ticks: ticks(&samples),
             has_shorter: false,
+            has_idle: false,
         };
-        let spread = Spread::of(&counts, &symbols, &run);
+        let spread = Spread::of(&counts, &software, &run);
         rows.push(MeasuredRow {
             name: choice.name(platform, row),
             requests: samples.iterations,
