@@ -76,7 +76,7 @@ pub struct Room {
     used: Vec<(u16, u32)>,
     /// Memory for a frame; empty until a network device is served.
     pub scratch: Vec<u8>,
-    /// Memory for the start of a frame.
+    /// Memory for the header and the start of a frame.
     pub first: Vec<u8>,
 }
 
@@ -258,7 +258,7 @@ fn fill(
             } else {
                 room.used.clear();
                 let ends = (0, bytes);
-                fill_from(ring, features, room, (&mut first, header), ends, write)
+                fill_from(ring, features, room, (&first, header), ends, write)
             }
         }
         Ok(false) => Ok(Given::Starved),
@@ -306,7 +306,7 @@ pub fn spill(
     ring: &mut Ring,
     features: u64,
     room: &mut Room,
-    (first, header): (&mut Chain, &Header),
+    (first, header): (&Chain, &Header),
     done: usize,
     tail: &[u8],
 ) -> Result<Given, RingError> {
@@ -334,13 +334,13 @@ pub fn spill(
     fill_from(ring, features, room, (first, header), bytes, write)
 }
 
-/// Fills buffers from `done` bytes of the frame on. `first` was taken from the ring. If `done` is not 0, it has the bytes
-/// before.
+/// Fills buffers from `done` bytes of the frame on. `first` was taken from the ring. If `done` is not 0, it has the
+/// bytes before.
 fn fill_from(
     ring: &mut Ring,
     features: u64,
     room: &mut Room,
-    (first, header): (&mut Chain, &Header),
+    (first, header): (&Chain, &Header),
     (done, bytes): (usize, usize),
     write: impl Fn(&Chain, u64, usize, usize) -> bool,
 ) -> Result<Given, RingError> {

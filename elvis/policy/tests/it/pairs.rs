@@ -135,3 +135,43 @@ fn each_frame_of_a_batch_allows_a_gap() {
     assert!(starts(true, 2 * gap_ns, 8) && starts(true, 3 * gap_ns, 8));
     assert!(!starts(true, 5 * gap_ns, 32));
 }
+
+/// Answers that one visit may give after one sent frame, of 64 that are there.
+fn answers_of_a_visit(limit: &RateLimit) -> u64 {
+    let mut scheduler = Scheduler::new(Params::default());
+    let device = scheduler.add_device(1, limit);
+    let sends = pair_of(&mut scheduler, device, 0, true);
+    let other = pair_of(&mut scheduler, device, 0, false);
+    // A new queue may have requests.
+    assert_eq!(scheduler.begin(other, NOTHING, 900_000), Begin::Empty);
+    let one = Look {
+        avail: 1,
+        pending: 1,
+    };
+    let begun = scheduler.begin(sends, one, 1_000_000);
+    let Begin::Serve(mut visit) = begun else {
+        panic!("{begun:?}");
+    };
+    scheduler.charge(&mut visit, 64);
+    let mut answers = 0;
+    while answers < 64 && scheduler.go_on(&mut visit, 1_000_000) {
+        scheduler.charge_other(&mut visit, other, 64);
+        answers += 1;
+    }
+    assert_eq!(visit.requests(), 1, "the sender's are the sent ones");
+    scheduler.end(visit, NOTHING, 1_100_000);
+    let counted = |queue| scheduler.queue_counters(queue).unwrap().requests;
+    assert_eq!((counted(sends), counted(other)), (1, answers));
+    answers
+}
+
+#[test]
+fn answers_are_within_the_budget_and_the_limits_of_their_device() {
+    let most = u64::from(Params::default().max_work);
+    assert_eq!(answers_of_a_visit(&RateLimit::default()), most - 1);
+    let slow = RateLimit {
+        requests_per_s: Some(100),
+        ..RateLimit::default()
+    };
+    assert!(answers_of_a_visit(&slow) < most / 4);
+}

@@ -36,7 +36,7 @@ pub(super) struct Frames {
     generation: u64,
     /// Time of the switch when this thread's was 0, in seconds.
     start_s: u32,
-    /// Whether the interface may have frames.
+    /// Whether to look for frames at the interface. If not, an event will tell of them.
     pub(super) ready: bool,
     /// Whether to look for answers at the interface when the driver has sent frames.
     pub(super) answers: Answers,
@@ -321,9 +321,11 @@ impl Frames {
             each
         };
         // A frame that is read can't be given back, so the driver's buffers must have room for the longest one.
-        let enough = most > (LONGEST + before) as u64 && each > before as u64;
+        let enough = most > (LONGEST + before) as u64
+            && each > before as u64
+            && first.writable().len() < sys::PIECES;
         let mut scratch = std::mem::take(&mut room.scratch);
-        let read = match enough && first.writable().len() < sys::PIECES {
+        let read = match enough {
             true => link.receive(self.pair.into(), (&first, before as u64), &mut scratch),
             false => Ok(None),
         };
@@ -334,7 +336,7 @@ impl Frames {
                 self.short = bytes <= SHORT;
                 let inside = bytes.min(each);
                 let tail = &scratch[..bytes - inside];
-                let spilt = spill(ring, features, room, (&mut first, &header), inside, tail);
+                let spilt = spill(ring, features, room, (&first, &header), inside, tail);
                 Some(spilt.map(|given| Received::Frame(given, bytes)))
             }
             other => {

@@ -286,7 +286,8 @@ impl Core {
             tv_nsec: 0,
         };
         let found = epoll::wait(&self.epoll, &mut room[..], Some(&wait));
-        let mut waits = false;
+        // More events may wait than there was room for.
+        let mut waits = !matches!(&found, Ok((events, _)) if events.len() < EVENTS);
         for event in found.iter().flat_map(|(events, _)| events.iter()) {
             match event.data.u64() {
                 WAKE | ENGINE => waits = true,

@@ -19,8 +19,6 @@ use elvis_ring::Chain;
 use std::ops::Range;
 use std::sync::Arc;
 
-/// Answers of a visit between two reads of the clock.
-const CLOCK_ANSWERS: u64 = 8;
 /// Bytes of an Ethernet header with a VLAN tag, which are not in an MTU.
 const TAGGED: usize = ETHERNET + 4;
 
@@ -233,32 +231,41 @@ impl Core {
     /// Gives a driver the answers to the frames that a visit sent to an interface, if the interface has them already, as
     /// it has those of the host's own kernel. They are part of the visit. An event tells of all other frames.
     pub(super) fn answers(&mut self, at: usize, visit: &mut Visit) {
-        let sent = visit.requests();
-        let Some((other, id)) = self.answered_at(at).filter(|_| sent > 0) else {
+        let (sent, from_ns) = (visit.requests(), self.now_ns);
+        if sent == 0 {
+            return;
+        }
+        let Some((other, id)) = self.answered_at(at) else {
             return;
         };
-        let (mut found, mut looked) = (0, false);
-        while found < sent && self.scheduler.go_on(visit, self.now_ns) {
+        // The driver looks for sent frames when an answer comes.
+        self.publish(at);
+        let (mut kicks, mut found, mut looked) = (self.kicks(visit), 0, false);
+        while found < sent && self.scheduler.go_on(visit, self.now_ns) && self.has_buffers(other) {
             looked = true;
-            let Some(bytes) = self.receive_answer(other) else {
+            let Some(bytes) = self.receive(other) else {
                 break;
             };
             found += 1;
             self.scheduler.charge_other(visit, id, bytes);
-            if found % CLOCK_ANSWERS == 0 {
-                self.clock();
+            if self.pauses(visit, &mut kicks) {
+                break;
             }
         }
+        self.clock();
         let Some(Some(slot)) = self.slots.get_mut(other) else {
             return;
         };
+        let latency_ns = self.now_ns.saturating_sub(from_ns);
+        slot.queue.counted.latency.record(latency_ns, found);
         if let Some(frames) = &mut slot.frames {
-            if looked {
-                frames.answers.found(found > 0);
-            }
             // Frames that are left have an event.
             frames.ready = false;
-            if frames.waiting() > 0 {
+            let waits = frames.waiting() > 0;
+            if looked {
+                frames.answers.found(found > 0 || waits);
+            }
+            if waits {
                 self.scheduler.woken(id, self.now_ns);
             }
         }
@@ -286,28 +293,28 @@ impl Core {
             frames.other = other;
         }
         let slot = self.slots.get_mut(other)?.as_mut()?;
-        let frames = slot.frames.as_mut()?;
+        let (id, frames) = (slot.id?, slot.frames.as_mut()?);
         // Frames of which an event has told are for a visit of their own.
         if frames.waiting() > 0 || slot.unpublished > 0 || !frames.answers.due() {
             return None;
         }
         frames.ready = true;
-        slot.id.map(|id| (other, id))
+        Some((other, id))
     }
 
-    /// Gives a driver the next answer. Returns its length; None if there is none, or no buffer.
-    fn receive_answer(&mut self, other: usize) -> Option<u64> {
-        let slot = self.slots.get_mut(other)?.as_mut()?;
-        let room = match slot.queue.ring.known() {
-            0 => slot.queue.ring.look().map(|look| look.pending),
-            known => Ok(known),
+    /// Whether a receive queue has a buffer.
+    fn has_buffers(&mut self, at: usize) -> bool {
+        let Some(Some(slot)) = self.slots.get_mut(at) else {
+            return false;
         };
-        match room {
-            Ok(0) => None,
-            Ok(_) => self.receive(other),
+        if slot.queue.ring.known() > 0 {
+            return true;
+        }
+        match slot.queue.ring.look() {
+            Ok(look) => look.pending > 0,
             Err(error) => {
-                self.fail(other, &error.to_string());
-                None
+                self.fail(at, &error.to_string());
+                false
             }
         }
     }

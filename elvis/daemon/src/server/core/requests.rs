@@ -554,9 +554,10 @@ impl Core {
                 if let Some(id) = slot.id {
                     self.scheduler.completed(id);
                     let threads_work = self.engine.threads_work();
-                    if self
-                        .scheduler
-                        .stored(id, slot.in_flight, threads_work, self.now_ns)
+                    if slot.frames.is_none()
+                        && self
+                            .scheduler
+                            .stored(id, slot.in_flight, threads_work, self.now_ns)
                     {
                         slot.queue.ring.disarm();
                     }

@@ -1,5 +1,6 @@
 //! Visits: serves one queue as the policy decides.
 
+use super::frames::Frames;
 use super::requests::{Hands, Owner, Time};
 use super::{Core, Slot};
 use elvis_policy::{Begin, DeviceId, Look, QueueId, Scheduler, Then, Visit};
@@ -139,19 +140,19 @@ impl Core {
                 }
             }
         }
-        self.answers(at, &mut visit);
         // An error means that the kernel is short of memory; the next call starts the rest.
         let _ = self.engine.start();
         self.clock();
-        let latency_ns = self.now_ns.saturating_sub(from_ns);
-        self.settle_touched(Time::OfVisit);
-        self.publish(at);
         if let Some(Some(slot)) = self.slots.get_mut(at) {
+            let latency_ns = self.now_ns.saturating_sub(from_ns);
             slot.queue
                 .counted
                 .latency
                 .record(latency_ns, std::mem::take(&mut self.at_once));
         }
+        self.answers(at, &mut visit);
+        self.settle_touched(Time::OfVisit);
+        self.publish(at);
         let passed_ns = self.now_ns.saturating_sub(from_ns);
         let stopped_ns = self.stops.within(passed_ns);
         visit.stopped(stopped_ns);
@@ -178,7 +179,7 @@ impl Core {
     /// Serves requests of a disk's queue. The layout of its ring is chosen here, once for all of them. True: the visit
     /// pauses, to look for kicks.
     fn requests(&mut self, at: usize, visit: &mut Visit) -> Result<bool, RingError> {
-        let kicks = self.kicks();
+        let kicks = self.kicks(visit);
         let (scheduler, slot_of, slots, hands) = self.parts();
         let Some((before, rest)) = slots.split_at_mut_checked(at) else {
             return Ok(false);
@@ -207,40 +208,46 @@ impl Core {
 
     /// Serves frames of a network device's queue. True: the visit pauses, to look for kicks.
     fn frames(&mut self, at: usize, visit: &mut Visit) -> Result<bool, RingError> {
-        let (mut kicks, mut first) = (self.kicks(), true);
+        let (mut kicks, mut first) = (self.kicks(visit), true);
         while self.scheduler.go_on(visit, self.now_ns) {
             if !self.frame(at, visit)? {
                 break;
             }
             let sole = std::mem::take(&mut first);
-            if self.slots[at].as_ref().is_some_and(Slot::is_last) {
-                // The visit ends now: nobody waits for long. Most visits have one frame. Its receiver learns of it
+            if self.slots[at].as_ref().is_some_and(Slot::sent_all) {
+                // All frames are sent: nobody waits for long. Most visits have one frame. Its receiver learns of it
                 // before anything else is done.
                 if sole {
                     self.settle_touched(Time::OfVisit);
                 }
                 continue;
             }
-            let (scheduler, slot_of, slots, hands) = self.parts();
-            let clocked = peek(scheduler, slot_of, visit, hands.now_ns, |other, now_ns| {
-                slots.get_mut(other)?.as_mut()?.look(now_ns).ok()
-            });
-            if kicks.due(clocked, hands.now_ns) {
+            if self.pauses(visit, &mut kicks) {
                 return Ok(true);
             }
         }
         Ok(false)
     }
 
+    /// Looks at other queues after a frame. True: the visit pauses, to look for kicks.
+    pub(super) fn pauses(&mut self, visit: &mut Visit, kicks: &mut Kicks) -> bool {
+        let (scheduler, slot_of, slots, hands) = self.parts();
+        let clocked = peek(scheduler, slot_of, visit, hands.now_ns, |other, now_ns| {
+            slots.get_mut(other)?.as_mut()?.look(now_ns).ok()
+        });
+        kicks.due(clocked, hands.now_ns)
+    }
+
     /// Returns the times at which a visit that starts or goes on now looks for kicks.
-    fn kicks(&self) -> Kicks {
+    pub(super) fn kicks(&self, visit: &Visit) -> Kicks {
         let params = self.scheduler.params();
         let alone = self.slots.len() <= 1;
         Kicks {
             steps: 0,
             alone,
             after_ns: (params.stuck_rule && !alone).then(|| params.events_ns.saturating_mul(2)),
-            from_ns: None,
+            // The time is old before the first request: the thread may have waited for long.
+            from_ns: (visit.requests() > 0).then_some(self.now_ns),
         }
     }
 
@@ -285,15 +292,10 @@ impl Core {
 }
 
 impl Slot {
-    /// Whether no frame is known that waits for this queue's visit.
-    fn is_last(&self) -> bool {
-        let Some(frames) = self.frames.as_deref() else {
-            return false;
-        };
-        match frames.receives {
-            true => frames.waiting() == 0,
-            false => frames.flood.is_none() && self.queue.ring.known() == 0,
-        }
+    /// Whether the queue has sent all frames of which it knows.
+    fn sent_all(&self) -> bool {
+        let sends = |frames: &Frames| !frames.receives && frames.flood.is_none();
+        self.frames.as_deref().is_some_and(sends) && self.queue.ring.known() == 0
     }
 
     /// Looks at the queue's ring.
@@ -317,13 +319,13 @@ impl Slot {
 /// Times at which a visit pauses, to look for kicks of queues that are not polled. Such a queue would otherwise wait
 /// for the end of a long visit, and the rule on stuck queues would not see it. Between short visits all events are
 /// checked in time.
-struct Kicks {
+pub(super) struct Kicks {
     steps: u32,
     /// Whether no other queue waits for the visit's end.
     alone: bool,
     /// Time after which kicks are looked for, in ns; None: never.
     after_ns: Option<u64>,
-    /// The first time on the visit's clock. The thread may not have run for long before.
+    /// Time from which it counts; None: the next one.
     from_ns: Option<u64>,
 }
 
@@ -331,7 +333,7 @@ impl Kicks {
     /// Whether kicks are to be looked for, after one more step. `clocked`: the time is new.
     fn due(&mut self, clocked: bool, now_ns: &mut u64) -> bool {
         self.steps += 1;
-        if self.alone || self.steps % KICKS_EVERY != 0 {
+        if self.alone || (self.from_ns.is_some() && self.steps % KICKS_EVERY != 0) {
             return false;
         }
         if !clocked {
