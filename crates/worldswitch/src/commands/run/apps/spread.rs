@@ -135,7 +135,7 @@ fn workloads(args: &AppsArgs, lab: &Lab) -> anyhow::Result<Vec<Workload>> {
     Ok(workloads)
 }
 
-/// What is shown besides the measured figures.
+/// Choice of the output besides the measured figures.
 pub struct Shown<'a> {
     /// Whether tables are printed.
     pub print: bool,
