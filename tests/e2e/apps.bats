@@ -101,12 +101,14 @@ END
     [[ $output == *'one to 3 workloads'* ]]
     run -2 ws run apps --explain --workload '^tcp-rr$' --on lab:kvm-linux,lab:linux
     [[ $output == *'in this order'* ]]
-    run -2 ws run apps --explain --workload '^tcp-rr$' --on lab:arm-linux,lab:kvm-vhe-linux
-    [[ $output == *'only x86'* ]]
+    run -2 ws run apps --explain --workload '^tcp-rr$' --on lab:linux,lab:kvm-vhe-linux
+    [[ $output == *'of one architecture'* ]]
     run -2 ws run apps --explain --workload '^tcp-rr$' --on lab:linux,lab:xen-linux
-    [[ $output == *'records only KVM'* ]]
-    run -2 ws run apps --explain --workload '^tcp-rr$' --on lab:linux+cpus=4,lab:kvm-linux+cpus=4
-    [[ $output == *"can't separate the instructions of 4 CPUs"* ]]
+    [[ $output == *'kernels differ'*'lab:arm-linux,lab:arm-xen-linux'* ]]
+    run -2 ws run apps --explain --workload '^tcp-rr$' --on lab:arm-linux,lab:kvm-nested-linux
+    [[ $output == *'one level of VMs'* ]]
+    run -2 ws run apps --explain --workload '^tcp-rr$' --on host,lab:kvm-linux
+    [[ $output == *'only machines of the lab'* ]]
     run -2 ws run apps --on lab:kvm-linux+net=elvis+cpus=4
     [[ $output == *"can't be combined"* ]]
     mkdir -p mine/workloads

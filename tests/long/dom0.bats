@@ -11,6 +11,8 @@ setup_file() {
     make -s -C "$ROOT/lab/agent" >&2
     make -s -C "$ROOT/lab/agent" ARCH=aarch64 >&2
     make -s -C "$ROOT/lab/init" >&2
+    make -s -C "$ROOT/lab/init" ARCH=aarch64 >&2
+    make -s -C "$ROOT/plugin" >&2
     fetch_packages qemu-kvm@6.12 xen-hvm xen-linux linux arm-xen-linux kvm-nvhe-linux arm-linux
 }
 
@@ -63,6 +65,26 @@ setup() {
     jq -e '.workloads[] | select(.workload == "hackbench").lines[] | select(.platform == "lab:arm-xen-linux") |
         .ratio > 0.85 and .ratio < 1.15 and .published > 1' apps.json
     executed out/lab-arm-xen-linux.json tcp-rr 156373539
+}
+
+# Dall et al., Table 6, on ARM: Xen's part of a transaction is longer than KVM's, as the reply passes dom0.
+@test "ARM: functions of Xen, dom0 and VMs, exits by reason and the parts of a transaction; sums are the clock's" {
+    ws run apps --on lab:arm-linux,lab:kvm-nvhe-linux,lab:arm-xen-linux --workload '^tcp-rr$' --boots 1 --perturb 0 --explain \
+        --export-json apps.json -o out >table.txt
+    cat table.txt
+    jq -e '[.explained[] | (.natively, .in_vm) | .counted == .by_clock + .trapped_accesses and .halted != null] == [true, true, true, true]' \
+        apps.json
+    jq -e '.explained[0] | .units as $units | .exits | INDEX(.reason) |
+        .dabt.vm / $units > 0.99 and .wfx.vm / $units > 0.5 and ([.[].dom0] | add) == 0' apps.json
+    jq -e '.explained[1] as $of | ($of.exits | INDEX(.reason)) as $exits | $of.functions | INDEX(.function + "/" + (.module // "")) |
+        .["leave_hypervisor_to_guest/Xen"].vm == 0 and .["xenvif_start_xmit/xen_netback"].host > 0 and
+        .["tcp_ack/"].host > 0 and .["tcp_ack/"].vm > 0 and
+        $exits.hvc.dom0 > 3 * $exits.hvc.vm and $exits.wfx.vm / $of.units > 0.9' apps.json
+    # No CPU is ever idle: the parts are the whole, but for the packets of connections.
+    jq -e '[.transactions[] | (.traced_insns / .insns - 1 | fabs) < 0.002] == [true, true, true]' apps.json
+    jq -e '[.transactions[1, 2].parts | INDEX(.part)] as [$kvm, $xen] |
+        ["recv to send", "VM send to send"] | map($xen[.].insns > $kvm[.].insns and $xen[.].published_us > $kvm[.].published_us) |
+        all' apps.json
 }
 
 # notified MACHINE: when functions of its kernels are entered in a run of tcp-rr, in $1.txt.

@@ -358,6 +358,8 @@ pub struct Comparison<'a> {
     pub natively: (&'a str, &'a Spread),
     /// The machine with a VM: its name and its executed instructions.
     pub in_vm: (&'a str, &'a Spread),
+    /// Whether there are other machines with a VM, so that titles name this one.
+    pub is_one_of_several: bool,
 }
 
 /// All functions of a whole run of a workload, as JSON.
@@ -487,8 +489,7 @@ impl Comparison<'_> {
     /// Returns a title, and the table by component. `exits_cost`: the prediction of the cost model for the exits of a
     /// unit. The difference that the model does not predict is its error, as a last line.
     pub fn components_table(&self, exits_cost: Option<f64>) -> (String, Sheet) {
-        let (name, unit) = self.workload;
-        let title = format!("{name}: instructions a {unit}, by component of their functions");
+        let title = self.title("instructions", "by component of their functions");
         let components = self.components();
         let mut all = Line::default();
         components.iter().for_each(|(_, line)| all.add(line));
@@ -515,6 +516,14 @@ impl Comparison<'_> {
         (title, table)
     }
 
+    fn title(&self, what: &str, by: &str) -> String {
+        let (name, unit) = self.workload;
+        match self.is_one_of_several {
+            true => format!("{name} on {}: {what} a {unit}, {by}", self.in_vm.0),
+            false => format!("{name}: {what} a {unit}, {by}"),
+        }
+    }
+
     fn a_unit(&self, number: i64) -> i64 {
         (number as f64 / self.units.max(1) as f64).round() as i64
     }
@@ -536,8 +545,7 @@ impl Comparison<'_> {
 
     /// Returns a title, and the table by function, with the rest and the sum.
     pub fn table(&self) -> (String, Sheet) {
-        let (name, unit) = self.workload;
-        let title = format!("{name}: instructions a {unit}, by the functions that execute them");
+        let title = self.title("instructions", "by the functions that execute them");
         let lines = self.lines();
         let (shown, others) = lines.split_at(SHOWN.min(lines.len()));
         let sum = |lines: &[(&Part, Line)]| {
@@ -619,8 +627,7 @@ impl Comparison<'_> {
     pub fn exits_table(&self) -> Option<(String, Sheet)> {
         let exits = self.exits();
         let has_dom0 = exits.iter().any(|exit| exit.dom0 > 0);
-        let (name, unit) = self.workload;
-        let title = format!("{name}: exits a {unit}, by reason");
+        let title = self.title("exits", "by reason");
         let vms = if has_dom0 {
             &["VM", "dom0"][..]
         } else {

@@ -102,6 +102,7 @@ fn the_difference_is_by_function_and_the_sum_is_whole() {
         units: 10,
         natively: ("lab:linux", &natively),
         in_vm: ("lab:kvm-linux", &in_vm),
+        is_one_of_several: false,
     };
     let (title, table) = comparison.table();
     assert!(title.contains("a transaction"), "{title}");
@@ -253,6 +254,7 @@ fn under_xen_dom0_is_the_host_and_exits_are_by_reason() {
         units: 10,
         natively: ("lab:arm-linux", &natively),
         in_vm: ("lab:arm-xen-linux", &spread),
+        is_one_of_several: false,
     };
     let lines = |(_, table): (String, Sheet)| -> Vec<String> {
         table.lines().iter().map(|line| line.join(" | ")).collect()
@@ -309,8 +311,18 @@ fn a_machine_without_exits_has_no_table_of_them() {
         units: 10,
         natively: ("lab:arm-linux", &spread),
         in_vm: ("lab:kvm-vhe-linux", &spread),
+        is_one_of_several: false,
     };
     assert!(comparison.exits_table().is_none());
+    let several = Comparison {
+        is_one_of_several: true,
+        ..comparison
+    };
+    let (title, _) = several.table();
+    assert!(
+        title.starts_with("tcp-rr on lab:kvm-vhe-linux: instructions a transaction, by"),
+        "{title}"
+    );
 }
 
 #[test]

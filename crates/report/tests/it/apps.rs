@@ -502,6 +502,50 @@ fn a_transaction_is_taken_apart_as_in_the_papers_table() {
 }
 
 #[test]
+fn a_recorded_transaction_has_a_table_of_its_own_and_says_that_nothing_was_traced() {
+    let results = [
+        machine("lab:linux", vec![row("tcp-rr", &[36, 36], None)]),
+        machine("lab:kvm-linux", vec![row("tcp-rr", &[92, 92], None)]),
+    ];
+    let mut apps = apps(&results);
+    assert_eq!(apps.recorded_to_terminal(), None);
+    let reference = ws_report::reference::load().unwrap();
+    let steps = |steps: &[(&str, f64)]| {
+        let steps = steps.iter();
+        steps
+            .map(|(name, ticks)| ((*name).to_owned(), *ticks))
+            .collect()
+    };
+    let native = steps(&[("recv-to-send", 15.0), ("send-to-recv", 21.0)]);
+    let in_vm = steps(&[
+        ("recv-to-vm-recv", 30.5),
+        ("vm-recv-to-vm-send", 15.0),
+        ("vm-send-to-send", 25.0),
+        ("send-to-recv", 21.5),
+    ]);
+    apps.take_apart("tcp-rr", "lab:linux", &native, &reference);
+    apps.take_apart("tcp-rr", "lab:kvm-linux", &in_vm, &reference);
+    // Neither a platform that was not measured nor what is no transaction.
+    apps.take_apart("tcp-rr", "lab:xen-linux", &native, &reference);
+    apps.take_apart("tcp-rr", "lab:linux", &steps(&[]), &reference);
+    assert_eq!(apps.transactions.len(), 2);
+    let vm = &apps.transactions[1];
+    assert_eq!((vm.traced_insns, vm.insns), (92.0, Some(92.0)));
+    let published: Vec<Option<f64>> = vm.parts.iter().map(|part| part.published_us).collect();
+    // Table 6 of Dall et al.
+    let wanted = [29.8, 53.0, 21.1, 16.9, 15.0].map(Some);
+    assert_eq!(published, wanted);
+    assert_eq!(apps.transactions[0].parts[1].published_us, Some(14.5));
+    let text = apps.recorded_to_terminal().unwrap();
+    assert!(
+        text.contains("nothing was traced") && text.contains("53.0"),
+        "{text}"
+    );
+    assert!(!text.contains("a traced transaction"), "{text}");
+    assert!(!apps.to_terminal().contains("parts of a transaction"));
+}
+
+#[test]
 fn the_busiest_vcpu_sets_a_bound_and_its_gain_stands_beside_dall_s() {
     let on = |name: &str, vcpu0, vcpu1| {
         let threads = HostView {

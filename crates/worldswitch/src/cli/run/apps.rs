@@ -16,6 +16,8 @@ Examples:
                                                 the quickest
   worldswitch run apps --workload '^tcp-rr$' --explain
                                                 which functions make the difference
+  worldswitch run apps --workload '^tcp-rr$' --explain --on lab:arm-linux,lab:kvm-nvhe-linux,lab:arm-xen-linux
+                                                the same on ARM, with the parts of a transaction
   worldswitch run apps --on lab:linux,lab:kvm-linux,lab:kvm-linux@6.1 -o apps
   worldswitch run apps --on lab:arm-linux,lab:kvm-vhe-linux
                                                 on ARM
@@ -40,8 +42,9 @@ pub struct AppsArgs {
     /// Run only workloads whose name matches this regular expression (any part of the name).
     #[arg(long, value_name = "REGEX", value_parser = regex::Regex::new)]
     pub workload: Option<regex::Regex>,
-    /// Show which functions execute the instructions of each workload, natively and in the VM. Each platform boots
-    /// once more, recorded. For at most three workloads (--workload).
+    /// Show which functions execute the instructions of each workload, natively and in VMs; on ARM also exits by reason,
+    /// and the parts of a transaction. Each platform boots once more for each workload, recorded. For at most three
+    /// workloads (--workload).
     #[arg(long, conflicts_with = "list")]
     pub explain: bool,
     /// List the workloads and what they do instead of measuring (now worldswitch benchmarks).

@@ -30,10 +30,10 @@ const WORKLOADS_AT_MOST: usize = 3;
 /// executes no marks.
 const WINDOW: &str = "window_run";
 
-/// Choice to explain: a platform without a VM, one with a VM, and workloads.
+/// Choice to explain: a platform without a VM, others with one, and workloads.
 pub struct Choice {
     natively: Side,
-    in_vm: Side,
+    in_vm: Vec<Side>,
     workloads: Vec<Workload>,
 }
 
@@ -46,30 +46,33 @@ struct Side {
 /// Reads the choice of `--explain`.
 ///
 /// # Errors
-/// Wrong usage: the platforms are not one native and one with a VM, or there are too many workloads.
+/// Wrong usage: the platforms are not a native one and then others with a VM, or there are too many workloads.
 pub fn choice(args: &AppsArgs) -> anyhow::Result<Choice> {
     let lab = parts::recipes(&args.usual.parts.lab.to_places())?;
     let workloads = workloads(args, &lab)?;
-    let names: Vec<&PlatformName> = args.on.iter().flatten().collect();
-    let [natively, in_vm] = *names else {
+    let names = args.on.iter().flatten();
+    let sides = names.map(|name| side(name, &lab));
+    let mut sides = sides.collect::<anyhow::Result<Vec<Side>>>()?.into_iter();
+    let (natively, in_vm) = (sides.next(), sides.collect::<Vec<Side>>());
+    let Some(natively) = natively.filter(|_| !in_vm.is_empty()) else {
         bail!(Usage(
-            "--explain compares two platforms: --on lab:linux,lab:kvm-linux".to_owned()
+            "--explain compares platforms: --on lab:linux,lab:kvm-linux".to_owned()
         ));
     };
-    let (natively, in_vm) = (side(natively, &lab)?, side(in_vm, &lab)?);
-    for (side, has_vm) in [(&natively, false), (&in_vm, true)] {
+    let all = [(&natively, false)].into_iter();
+    for (side, has_vm) in all.chain(in_vm.iter().map(|side| (side, true))) {
         if side.recipe.vm.is_some() != has_vm {
             bail!(Usage(format!(
-                "--explain compares a machine without a VM with one that has one, in this order: {} does not fit; choose --on lab:linux,lab:kvm-linux",
+                "--explain compares a machine without a VM with others that have one, in this order: {} does not fit; choose --on lab:linux,lab:kvm-linux",
                 side.name
             )));
         }
-    }
-    if natively.recipe.architecture != in_vm.recipe.architecture {
-        bail!(Usage(format!(
-            "--explain compares machines of one architecture, and {} and {} have two",
-            natively.name, in_vm.name
-        )));
+        if side.recipe.architecture != natively.recipe.architecture {
+            bail!(Usage(format!(
+                "--explain compares machines of one architecture, and {} and {} have two",
+                natively.name, side.name
+            )));
+        }
     }
     Ok(Choice {
         natively,
@@ -132,7 +135,7 @@ fn workloads(args: &AppsArgs, lab: &Lab) -> anyhow::Result<Vec<Workload>> {
     Ok(workloads)
 }
 
-/// Texts that are shown besides the measured figures.
+/// Choice of the output besides the measured figures.
 pub struct Shown<'a> {
     /// Whether tables are printed.
     pub print: bool,
@@ -153,38 +156,51 @@ pub fn explained(
     let Some(natively) = of(&choice.natively)? else {
         return Ok(None);
     };
-    let Some(in_vm) = of(&choice.in_vm)? else {
-        return Ok(None);
-    };
-    let names = [&choice.natively, &choice.in_vm].map(|side| side.name.to_string());
+    let native = choice.natively.name.to_string();
+    for (workload, spread) in choice.workloads.iter().zip(&natively) {
+        take_apart(apps, workload, &native, spread, shown.reference, colours);
+    }
     let mut explained = Vec::new();
-    let pairs = natively.iter().zip(&in_vm);
-    for (workload, (natively, in_vm)) in choice.workloads.iter().zip(pairs) {
-        let comparison = Comparison {
-            workload: (&workload.name, &workload.unit),
-            units: workload.units - workload.shorter(),
-            natively: (&names[0], natively),
-            in_vm: (&names[1], in_vm),
+    for side in &choice.in_vm {
+        let Some(in_vm) = of(side)? else {
+            return Ok(None);
         };
-        if shown.print {
-            let mut of_it = apps.predicted.iter();
-            let of_it = of_it.find(|of| of.workload == workload.name && of.platform == names[1]);
-            let exits_cost = of_it.and_then(|predicted| predicted.exits_cost);
-            let tables = [comparison.table(), comparison.components_table(exits_cost)];
-            for (title, table) in tables.into_iter().chain(comparison.exits_table()) {
-                titled(&title, &table)?;
+        let name = side.name.to_string();
+        let pairs = natively.iter().zip(&in_vm);
+        for (workload, (natively, in_vm)) in choice.workloads.iter().zip(pairs) {
+            let comparison = Comparison {
+                workload: (&workload.name, &workload.unit),
+                units: workload.units - workload.shorter(),
+                natively: (&native, natively),
+                in_vm: (&name, in_vm),
+                is_one_of_several: choice.in_vm.len() > 1,
+            };
+            if shown.print {
+                print(&comparison, apps)?;
             }
-            output::data(&format!("\n{}", comparison.proof()))?;
-        }
-        explained.push(comparison.explained());
-        for (name, spread) in names.iter().zip([natively, in_vm]) {
-            take_apart(apps, workload, name, spread, shown.reference, colours);
+            explained.push(comparison.explained());
+            take_apart(apps, workload, &name, in_vm, shown.reference, colours);
         }
     }
     if let Some(parts) = apps.recorded_to_terminal().filter(|_| shown.print) {
         output::data(&parts)?;
     }
     Ok(Some(explained))
+}
+
+/// Prints the functions, with the cost model's prediction if there is one, the exits and the sums.
+fn print(comparison: &Comparison<'_>, apps: &Apps) -> anyhow::Result<()> {
+    let (workload, _) = comparison.workload;
+    let (platform, _) = comparison.in_vm;
+    let mut of_it = apps.predicted.iter();
+    let of_it = of_it.find(|of| of.workload == workload && of.platform == platform);
+    let exits_cost = of_it.and_then(|predicted| predicted.exits_cost);
+    let tables = [comparison.table(), comparison.components_table(exits_cost)];
+    for (title, table) in tables.into_iter().chain(comparison.exits_table()) {
+        titled(&title, &table)?;
+    }
+    output::data(&format!("\n{}", comparison.proof()))?;
+    Ok(())
 }
 
 /// Adds the parts of a workload's transaction, if they were recorded.
