@@ -1,17 +1,20 @@
 //! All that is known of a campaign: measured cells, queued tasks, and nodes to trust.
 
 use crate::budget::{self, Estimates};
-use crate::campaign::Campaign;
+use crate::campaign::{self, Campaign};
 use crate::cell::Key;
 use crate::digits::Digits;
 use crate::expand::{CellOf, Expanded, Known};
 use crate::folder::{Folder, FolderError, Stored};
-use crate::kept;
 use crate::slurm::{At, Queued};
 use crate::submission::{Submission, Work};
 use crate::verdict::{self, Doubt, Standing};
+use crate::{kept, queue};
 use anyhow::Context;
 use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
+use ws_runner::parts::{self, Parts};
+use ws_terminal::Stop;
 
 /// Context of an error of the history.
 const HISTORY: &str = "can't read known results from the campaign's history. To go on without them, remove history from the campaign's file";
@@ -109,6 +112,14 @@ impl State {
 }
 
 impl View {
+    /// Reads the state of a file's campaign. `parts`: files that machines are made from.
+    pub fn read(file: &Path, parts: &Parts, stop: &Stop) -> anyhow::Result<Self> {
+        let (campaign, folder) = campaign::open(file)?;
+        let resources = parts::resources(parts);
+        let expanded = Expanded::of(&campaign, &folder, &resources, &parts.lab, stop)?;
+        Self::of(campaign, folder, expanded, queue::known)
+    }
+
     /// Looks at the folder, and asks Slurm with `queue`.
     pub fn of(
         campaign: Campaign,

@@ -2,14 +2,14 @@
 
 use crate::cli::ReportArgs;
 use crate::shared::page::{Asked, Bases, told, write};
-use crate::shared::{Done, events, input};
+use crate::shared::{Done, events};
 use anyhow::{Context, anyhow, bail};
 use std::path::Path;
 use ws_explain::explained::Explained;
 use ws_report::is_baseline;
 use ws_report::page::Simulated;
 use ws_results::{FindError, ResultFile};
-use ws_terminal::{Colours, Usage, output};
+use ws_terminal::{Colours, Usage, input, output};
 
 /// Limit of the size of an explanation, far above any real one.
 const EXPLANATION_BYTES: u64 = 64 << 20;

@@ -1,10 +1,9 @@
 //! Budget files, for `test` and `lab check`.
 
-use super::input;
 use std::path::Path;
 use ws_budget::{Budget, parse, sound};
 use ws_machines::resources::Resources;
-use ws_terminal::Usage;
+use ws_terminal::{Usage, input};
 
 /// Reads a budget, whose platforms and benchmarks must exist.
 ///

@@ -10,8 +10,6 @@ mod place;
 #[cfg(test)]
 pub use apps::Workloads;
 #[cfg(test)]
-pub use fleet::{Cancelled, Fleet};
-#[cfg(test)]
 pub use io::{Devices, Servers};
 
 use crate::cli::{RunArgs, Work};

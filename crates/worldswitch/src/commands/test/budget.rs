@@ -2,11 +2,11 @@
 
 use crate::cli::TestArgs;
 use crate::shared::budget::{self, not_a_budget};
-use crate::shared::{input, write};
+use crate::shared::write;
 use anyhow::{anyhow, bail};
 use std::path::Path;
 use ws_runner::parts;
-use ws_terminal::{Colours, Usage, output};
+use ws_terminal::{Colours, Usage, input, output};
 use ws_trial::{Limits, Trial};
 
 /// The user's budget.

@@ -1,13 +1,13 @@
 //! A campaign as text and as JSON.
 
+use crate::expand::CellOf;
+use crate::folder::Built;
+use crate::submission::{Part, Submission, Work};
+use crate::verdict::{Doubt, Standing};
+use crate::view::{State, View};
 use schemars::JsonSchema;
 use serde::Serialize;
 use std::collections::BTreeMap;
-use ws_fleet::expand::CellOf;
-use ws_fleet::folder::Built;
-use ws_fleet::submission::{Part, Submission, Work};
-use ws_fleet::verdict::{Doubt, Standing};
-use ws_fleet::view::{State, View};
 use ws_terminal::columns::{self, columns};
 use ws_terminal::{Colours, output};
 
@@ -35,7 +35,7 @@ pub struct Fleet<'a> {
     nodes: Vec<Node<'a>>,
     hours: Hours,
     /// Jobs that this command queued on Slurm.
-    submitted: Vec<Submitted>,
+    submitted: &'a [Submitted],
 }
 
 /// A cell.
@@ -188,17 +188,8 @@ pub fn json(view: &View, submitted: &[Submitted]) -> serde_json::Result<String> 
             left_out: view.hours(&left),
             limit: view.campaign.budget.core_hours,
         },
-        submitted: submitted.iter().map(Submitted::again).collect(),
+        submitted,
     })
-}
-
-impl Submitted {
-    fn again(&self) -> Self {
-        Self {
-            job: self.job.clone(),
-            ..*self
-        }
-    }
 }
 
 fn kernels(view: &View) -> Vec<BuiltKernel<'_>> {

@@ -1,4 +1,4 @@
-//! Small text files, which users write by hand or this program wrote.
+//! Text files of the user, which users write by hand or this program wrote.
 
 use anyhow::{Context, bail};
 use std::fs::File;

@@ -1,15 +1,13 @@
-//! `worldswitch run fleet cancel`.
+//! Ends a campaign's jobs.
 
-use super::campaign;
-use crate::cli::fleet::CampaignArgs;
-use crate::shared::Done;
+use crate::campaign;
+use crate::queue;
 use schemars::JsonSchema;
 use serde::Serialize;
 use std::collections::BTreeSet;
-use ws_fleet::queue;
-use ws_terminal::{columns, output};
+use std::path::Path;
 
-/// The format version of `--json`.
+/// The format version of [`Cancelled`] as JSON.
 const SCHEMA: &str = "worldswitch-fleet-cancel/1";
 
 /// Jobs that were cancelled.
@@ -24,28 +22,32 @@ pub struct Cancelled {
     tasks: usize,
 }
 
-/// Ends all jobs of the campaign's folder that are queued or running.
-pub fn cancel(args: &CampaignArgs) -> anyhow::Result<Done> {
-    let (campaign, folder) = campaign(args)?;
+/// Ends all jobs of the campaign of a file that are queued or running.
+pub fn cancel(file: &Path) -> anyhow::Result<Cancelled> {
+    let (campaign, folder) = campaign::open(file)?;
     let mut submissions = folder.submissions()?;
     submissions.retain(|submission| submission.campaign.name == campaign.name);
     let queued = queue::queued(&submissions)?;
     let jobs: BTreeSet<&str> = queued.iter().map(|queued| &*queued.job).collect();
     let jobs: Vec<&str> = jobs.into_iter().collect();
     queue::cancel(&jobs)?;
-    let cancelled = Cancelled {
+    Ok(Cancelled {
         schema: SCHEMA,
-        jobs: jobs.iter().map(|job| (*job).to_owned()).collect(),
+        jobs: jobs.into_iter().map(str::to_owned).collect(),
         tasks: queued.len(),
-    };
-    output::data(&match args.json {
-        true => columns::json(&cancelled)?,
-        false if jobs.is_empty() => "nothing is queued or running\n".to_owned(),
-        false => format!(
+    })
+}
+
+impl Cancelled {
+    /// Formats the jobs as text.
+    pub fn to_text(&self) -> String {
+        if self.jobs.is_empty() {
+            return "nothing is queued or running\n".to_owned();
+        }
+        format!(
             "cancelled {} tasks of {}; results stay, and submit continues\n",
-            cancelled.tasks,
-            jobs.join(", ")
-        ),
-    })?;
-    Ok(Done::Whole)
+            self.tasks,
+            self.jobs.join(", ")
+        )
+    }
 }
