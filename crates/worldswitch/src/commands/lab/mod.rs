@@ -6,15 +6,11 @@ mod check;
 mod diverge;
 mod ending;
 mod fetch;
-mod list;
 mod patch;
-mod show;
 mod symbols;
 
 #[cfg(test)]
 pub use bisect::Bisected;
-#[cfg(test)]
-pub use list::Listed;
 
 use crate::cli::STDOUT;
 use crate::cli::lab::LabCommand;
@@ -35,11 +31,16 @@ pub fn lab(what: &LabCommand, colours: Colours) -> anyhow::Result<Done> {
         LabCommand::Diverge(args) => return diverge::diverge(args, colours),
         LabCommand::List { json, places } => {
             let places = places.to_places();
-            list::list(&recipes(&places)?, &store(&places)?, *json)?;
+            output::data(&ws_catalog::recipes(
+                &recipes(&places)?,
+                &store(&places)?,
+                *json,
+            )?)?;
         }
         LabCommand::Show { name, json, places } => {
             let places = places.to_places();
-            show::show(&recipes(&places)?, &store(&places)?, name, *json)?;
+            let (lab, store) = (recipes(&places)?, store(&places)?);
+            output::data(&ws_catalog::recipe(&lab, &store, &machine(name)?, *json)?)?;
         }
         LabCommand::Symbols { name, qemu, places } => {
             return symbols::symbols(name, qemu.as_ref(), &places.to_places());

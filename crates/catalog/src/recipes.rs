@@ -1,4 +1,4 @@
-//! `worldswitch lab list`: recipes and sets of packages.
+//! Recipes and sets of packages, and which sets are fetched.
 
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -9,10 +9,9 @@ use ws_lab::recipe::Recipe;
 use ws_lab::sets::Set;
 use ws_lab::store::{Store, StoreError, Unpacked};
 use ws_terminal::columns::{self, columns};
-use ws_terminal::output;
 
-/// Lists recipes and sets.
-pub fn list(lab: &Lab, store: &Store, json: bool) -> anyhow::Result<()> {
+/// Lists recipes and sets, as text or as JSON.
+pub fn recipes(lab: &Lab, store: &Store, as_json: bool) -> anyhow::Result<String> {
     let names = lab.recipes()?;
     let recipes: Vec<Named> = names
         .iter()
@@ -23,7 +22,7 @@ pub fn list(lab: &Lab, store: &Store, json: bool) -> anyhow::Result<()> {
         .iter()
         .map(|(name, set)| (name.as_str(), set, state(lab, store, name)))
         .collect();
-    output::data(&match json {
+    Ok(match as_json {
         true => columns::json(&Listed::of(lab, store, &recipes, &sets))?,
         false => as_text(lab, store, &recipes, &sets),
     })
