@@ -16,6 +16,7 @@ mod comparison_csv;
 mod comparison_markdown;
 mod exit_columns;
 mod export;
+pub mod figure;
 mod finding;
 mod grid;
 mod hosts;

@@ -11,22 +11,13 @@ fn of<T: JsonSchema>() -> Schema {
     settings.into_generator().into_root_schema_for::<T>()
 }
 
-/// Fails if the value is not valid by `docs/NAME-schema.json`.
-#[track_caller]
-pub fn check(name: &str, value: &serde_json::Value) {
-    let schema = std::fs::read_to_string(format!("{DOCS}/{name}-schema.json")).unwrap();
-    let schema: serde_json::Value = serde_json::from_str(&schema).unwrap();
-    let checked = ws_results::schema_check::Schema::of(&schema).check(value);
-    assert_eq!(checked, Ok(()), "{value:#}");
-}
-
 /// `WS_BLESS=1 cargo test -p worldswitch schemas` writes them anew after the types have changed.
 #[test]
 fn the_committed_schemas_are_those_of_the_types() {
     let schemas: [(&str, Schema); 23] = [
         ("apps", of::<ws_report::Apps>()),
         ("benchmarks", of::<ws_catalog::Benchmarks<'_>>()),
-        ("bisect", of::<super::lab::Bisected<'_>>()),
+        ("bisect", of::<ws_bisect::Bisected<'_>>()),
         ("check", of::<ws_budget::Checked<'_>>()),
         ("devices", of::<super::run::Devices>()),
         ("diverge", of::<ws_explain::boots::diverged::Diverged>()),

@@ -3,9 +3,7 @@
 pub mod budget;
 mod changed;
 pub mod events;
-pub mod figure;
 pub mod judged;
-pub mod kernels;
 pub mod page;
 pub mod pairs;
 pub mod suite;

@@ -2,7 +2,6 @@
 
 use crate::cli::lab::CheckArgs;
 use crate::cli::session;
-use crate::shared::figure::{self, number};
 use crate::shared::{Done, budget, export, on_stdout, write as write_file};
 use anyhow::bail;
 use std::path::Path;
@@ -10,6 +9,7 @@ use ws_analysis::{Figure, Outcome};
 use ws_budget::{Checked, Line, Measured, lines, outcome};
 use ws_machines::platforms;
 use ws_machines::resources::Resources;
+use ws_report::figure::{self, number};
 use ws_runner::{RunSpec, Session, parts};
 use ws_terminal::{Colours, Usage, columns, output};
 use ws_text::{Set, Sheet, below_in_markdown};

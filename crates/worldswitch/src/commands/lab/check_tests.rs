@@ -77,8 +77,8 @@ fn a_regression_counts_unless_no_figure_can_be_trusted() {
 fn what_is_printed_fits_its_schema() {
     let mut lines = [line(10.0, 11.0, (9.0, 11.0)), line(10.0, 5.0, (5.0, 5.0))];
     lines[1].figure = Err("died".into());
-    let checked = serde_json::to_value(Checked::of(&lines, &Measured::default())).unwrap();
-    crate::commands::schemas::check("check", &checked);
+    let checked = columns::json(&Checked::of(&lines, &Measured::default())).unwrap();
+    let checked = ws_results::schema_check::valid(&checked, "check");
     assert_eq!(checked["rows"][0]["verdict"], "in doubt");
     assert_eq!(checked["rows"][1]["why"], "died");
 }

@@ -9,9 +9,6 @@ mod fetch;
 mod patch;
 mod symbols;
 
-#[cfg(test)]
-pub use bisect::Bisected;
-
 use crate::cli::STDOUT;
 use crate::cli::lab::LabCommand;
 use crate::shared::Done;

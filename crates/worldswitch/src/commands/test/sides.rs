@@ -2,9 +2,9 @@
 
 use super::usage;
 use crate::cli::TestArgs;
-use crate::shared::kernels::booted;
 use anyhow::{Context, bail};
 use std::path::{Path, PathBuf};
+use ws_kernels::booted;
 use ws_kernels::built::Kernels;
 use ws_kernels::tree::{Commit, Tree};
 use ws_lab::kernel::Kernel;

@@ -285,7 +285,8 @@ mod tests {
                 false,
             );
             let servers = Servers::of(std::slice::from_ref(&result));
-            crate::commands::schemas::check("io-servers", &serde_json::to_value(servers).unwrap());
+            let json = serde_json::to_string(&servers).unwrap();
+            ws_results::schema_check::valid(&json, "io-servers");
             crowded(&[result])
         };
         assert_eq!(told(&load, &[0, 1, 2]), None);

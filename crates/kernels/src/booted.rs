@@ -1,4 +1,4 @@
-//! Machines whose kernel the user changes, for `test` and `lab bisect`.
+//! Machines whose kernel the user changes.
 
 use anyhow::bail;
 use ws_lab::recipe::Recipe;

@@ -1,5 +1,6 @@
-//! Figures of lab results as text, for `lab check` and `lab bisect`.
+//! Figures of lab results as text, for lists of counts.
 
+use crate::value;
 use ws_analysis::Figure;
 use ws_results::ResultFile;
 
@@ -14,7 +15,7 @@ pub fn band(figure: &Figure) -> String {
 
 /// Formats a number of instructions for a table.
 pub fn number(insns: f64) -> String {
-    ws_report::value(insns, "insns")
+    value(insns, "insns")
 }
 
 /// Formats the legend of a table: the unit, and each caveat of the machines once.
