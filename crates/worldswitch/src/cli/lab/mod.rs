@@ -14,7 +14,7 @@ use ws_lab::fetch::old;
 use ws_runner::parts::{Parts, Places};
 
 pub use bisect::BisectArgs;
-pub use diverge::{By, DivergeArgs};
+pub use diverge::DivergeArgs;
 pub use patch::PatchHypArgs;
 
 const FETCH_HELP: &str = "\

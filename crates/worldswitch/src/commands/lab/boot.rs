@@ -17,7 +17,7 @@ use ws_terminal::{Stop, Usage};
 /// # Errors
 /// The machine can't be made or started, or the kernel did not power it off.
 pub fn boot(args: &BootArgs) -> anyhow::Result<Done> {
-    let name = super::machine(&args.name)?;
+    let name = parts::lab_machine(&args.name)?;
     for file in std::iter::once(&args.kernel).chain(&args.initrd) {
         std::fs::File::open(file).with_context(|| format!("can't read {}", file.display()))?;
     }

@@ -12,12 +12,10 @@ mod symbols;
 use crate::cli::STDOUT;
 use crate::cli::lab::LabCommand;
 use crate::shared::Done;
-use anyhow::bail;
 use std::path::Path;
 use ws_lab::carry;
-use ws_machines::name::PlatformName;
-use ws_runner::parts::{recipes, store};
-use ws_terminal::{Colours, Usage, output};
+use ws_runner::parts::{lab_machine, recipes, store};
+use ws_terminal::{Colours, output};
 
 /// Runs a subcommand.
 pub fn lab(what: &LabCommand, colours: Colours) -> anyhow::Result<Done> {
@@ -37,7 +35,12 @@ pub fn lab(what: &LabCommand, colours: Colours) -> anyhow::Result<Done> {
         LabCommand::Show { name, json, places } => {
             let places = places.to_places();
             let (lab, store) = (recipes(&places)?, store(&places)?);
-            output::data(&ws_catalog::recipe(&lab, &store, &machine(name)?, *json)?)?;
+            output::data(&ws_catalog::recipe(
+                &lab,
+                &store,
+                &lab_machine(name)?,
+                *json,
+            )?)?;
         }
         LabCommand::Symbols { name, qemu, places } => {
             return symbols::symbols(name, qemu.as_ref(), &places.to_places());
@@ -62,24 +65,6 @@ pub fn lab(what: &LabCommand, colours: Colours) -> anyhow::Result<Done> {
         }
     }
     Ok(Done::Whole)
-}
-
-/// Parses the name of a lab machine, with or without `lab:`.
-///
-/// # Errors
-/// The text is not a name, or it names another platform.
-fn machine(name: &str) -> anyhow::Result<PlatformName> {
-    let text = match name.contains(':') {
-        true => name.to_owned(),
-        false => format!("lab:{name}"),
-    };
-    let name: PlatformName = text.parse()?;
-    if name.family.as_deref() != Some("lab") {
-        bail!(Usage(format!(
-            "{name} is not a lab machine: worldswitch lab list shows them"
-        )));
-    }
-    Ok(name)
 }
 
 /// Prints progress.

@@ -1,18 +1,16 @@
-//! `worldswitch lab diverge`: the first executed instruction at which two boots differ, or the functions that only one of
-//! two kernels executes.
+//! Boots two lab machines side by side, and finds the first executed instruction at which they differ, or the functions
+//! that only one of them executes.
 
 mod order;
 mod pair;
 mod side;
 
-use crate::cli::lab::{By, DivergeArgs};
-use crate::cli::session;
-use crate::shared::Done;
 use anyhow::{Context, bail};
 use pair::{Ended, Pair};
 use side::Side;
 use std::fs;
-use ws_analysis::Outcome;
+use std::path::PathBuf;
+use std::time::Duration;
 use ws_explain::boots::difference::{difference, first_difference};
 use ws_explain::boots::diverged::{Diverged, SCHEMA};
 use ws_explain::boots::functions::functions;
@@ -26,8 +24,43 @@ use ws_machines::name::PlatformName;
 use ws_machines::platforms;
 use ws_machines::resources::Resources;
 use ws_recorder::Texts;
-use ws_runner::{Session, parts};
-use ws_terminal::{Colours, Progress, Usage, output};
+use ws_runner::Session;
+use ws_runner::parts::{self, Parts};
+use ws_terminal::{Progress, Usage, output};
+
+/// Two boots to compare.
+#[derive(Clone, Debug)]
+pub struct Asked {
+    /// Both machines.
+    pub machines: [PlatformName; 2],
+    /// Row that both run; by default a usual one.
+    pub bench: Option<String>,
+    /// The user's kernel, which both boot in place of the guest.
+    pub kernel: Option<PathBuf>,
+    pub initrd: Option<PathBuf>,
+    /// Command line of the user's kernel.
+    pub append: String,
+    /// Method of comparison; by default chosen by the machines.
+    pub by: Option<By>,
+    /// The CPU that is compared; by default all.
+    pub cpu: Option<u32>,
+    /// Number of functions after the difference.
+    pub next: usize,
+    /// Time after which a machine that executes nothing is ended.
+    pub timeout: Duration,
+    pub parts: Parts,
+    /// Emulator of the second machine, if it is another one.
+    pub other_qemu: Option<PathBuf>,
+}
+
+/// Method of comparison.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum By {
+    /// Each executed instruction, in order.
+    Instructions,
+    /// The set of executed functions.
+    Functions,
+}
 
 /// Disk space for the records of both boots: up to a million different instructions of some 30 bytes.
 const ROOM_BYTES: u64 = 256 << 20;
@@ -40,92 +73,73 @@ pub struct Machined {
     pub label: String,
 }
 
-/// Boots both machines, and prints where they differ.
-pub fn diverge(args: &DivergeArgs, colours: Colours) -> anyhow::Result<Done> {
-    let machines = machines(args)?;
-    let session = session(colours)?;
+/// Boots both machines, and finds where they differ. Returns none if the user stopped the command.
+pub fn diverge(asked: &Asked, session: &Session) -> anyhow::Result<Option<Diverged>> {
+    let machines = machines(asked)?;
     let stop = &session.stop;
     let folder = ws_recorder::temporary_folder(ROOM_BYTES)?;
-    let mut sides = Vec::new();
-    for (machine, letter) in machines.iter().zip(["a", "b"]) {
-        sides.push(Side::of(machine, args, &folder.path().join(letter))?);
-    }
-    let Some(texts) = both_symbols(&machines, &session)? else {
-        super::say("stopped");
-        return Ok(Done::InPart);
+    let side =
+        |index: usize, letter: &str| Side::of(&machines[index], asked, &folder.path().join(letter));
+    let sides = [side(0, "a")?, side(1, "b")?];
+    let Some(texts) = both_symbols(&machines, session)? else {
+        return Ok(None);
     };
     // Two different machines differ as early as the firmware, which finds other memory or files of other sizes.
-    let [a, b] = &machines;
-    let by = args.by.unwrap_or(match a.name == b.name {
+    let [a, b] = &asked.machines;
+    let by = asked.by.unwrap_or(match a == b {
         true => By::Instructions,
         false => By::Functions,
     });
-    let pair = Pair::launch(sides, args.timeout)?;
+    let pair = Pair::launch(sides, asked.timeout)?;
     let progress = Progress::new(false);
     let ended = match by {
         By::Instructions => pair.in_step(stop, &progress),
         By::Functions => pair.apart(stop, &progress),
     };
     progress.clear();
-    let diverged = match ended? {
-        Ended::Stopped => {
-            super::say("stopped");
-            return Ok(Done::InPart);
-        }
-        Ended::Written { files, have_idled } => {
-            let [a, b] = files.map(|file| fs::read(&file).map(|bytes| Stream::read(&bytes)));
-            let read = "can't read the emulator's record of the boot";
-            let mut streams = [a.context(read)??, b.context(read)??];
-            if have_idled == [true; 2] {
-                let seconds = args.timeout.as_secs();
-                let why =
-                    format!("neither machine powered off: both executed nothing for {seconds} s");
-                output::remark(&why, colours);
-            }
-            for (stream, has_idled) in streams.iter_mut().zip(have_idled) {
-                stream.has_ended &= !has_idled || have_idled == [true; 2];
-            }
-            found(args, by, &machines, &texts, &streams, colours)?
-        }
+    let Ended::Written { files, have_idled } = ended? else {
+        return Ok(None);
     };
-    output::data(&match args.json {
-        true => diverged.to_json()?,
-        false => diverged.to_text(args.next as usize),
-    })?;
-    Ok(Done::Judged(match diverged.differ {
-        true => Outcome::Regression,
-        false => Outcome::NoRegression,
-    }))
+    let [a, b] = files.map(|file| fs::read(&file).map(|bytes| Stream::read(&bytes)));
+    let read = "can't read the emulator's record of the boot";
+    let mut streams = [a.context(read)??, b.context(read)??];
+    if have_idled == [true; 2] {
+        let seconds = asked.timeout.as_secs();
+        let why = format!("neither machine powered off: both executed nothing for {seconds} s");
+        output::remark(&why, session.colours);
+    }
+    for (stream, has_idled) in streams.iter_mut().zip(have_idled) {
+        stream.has_ended &= !has_idled || have_idled == [true; 2];
+    }
+    found(asked, by, &machines, &texts, &streams, session).map(Some)
 }
 
 /// Returns both machines, with their files.
-fn machines(args: &DivergeArgs) -> anyhow::Result<[Machined; 2]> {
-    let one = |name: &str, qemu: Option<&std::path::PathBuf>| -> anyhow::Result<Machined> {
-        let name = super::machine(name)?;
-        let mut parts = args.parts.to_parts();
-        parts.qemu = qemu.cloned();
-        let mut resources = parts::resources(&parts);
-        resources.kernel.clone_from(&args.kernel);
-        resources.initrd.clone_from(&args.initrd);
-        platforms::check(&name, &resources).map_err(|e| Usage(e.to_string()))?;
-        let label = match qemu {
-            Some(path) => format!("{name} on {}", path.display()),
-            None => name.to_string(),
+fn machines(asked: &Asked) -> anyhow::Result<[Machined; 2]> {
+    let one = |name: &PlatformName, qemu: Option<&PathBuf>| -> anyhow::Result<Machined> {
+        let parts = Parts {
+            qemu: qemu.cloned(),
+            ..asked.parts.clone()
         };
+        let mut resources = parts::resources(&parts);
+        resources.kernel.clone_from(&asked.kernel);
+        resources.initrd.clone_from(&asked.initrd);
+        platforms::check(name, &resources).map_err(|e| Usage(e.to_string()))?;
         Ok(Machined {
-            name,
+            name: name.clone(),
             resources,
-            label,
+            label: match qemu {
+                Some(path) => format!("{name} on {}", path.display()),
+                None => name.to_string(),
+            },
         })
     };
-    for file in args.kernel.iter().chain(&args.initrd) {
+    for file in asked.kernel.iter().chain(&asked.initrd) {
         fs::File::open(file).with_context(|| format!("can't read {}", file.display()))?;
     }
-    let qemu = args.parts.qemu.as_ref();
-    Ok([
-        one(&args.a, qemu)?,
-        one(&args.b, args.other_qemu.as_ref().or(qemu))?,
-    ])
+    let [a, b] = &asked.machines;
+    let qemu = asked.parts.qemu.as_ref();
+    Ok([one(a, qemu)?, one(b, asked.other_qemu.as_ref().or(qemu))?])
 }
 
 /// Reads the functions of both kernels. A machine that can't print its functions is compared without names. Returns
@@ -151,15 +165,15 @@ fn both_symbols(machines: &[Machined; 2], session: &Session) -> anyhow::Result<O
 
 /// Compares both boots' records.
 fn found(
-    args: &DivergeArgs,
+    asked: &Asked,
     by: By,
     machines: &[Machined; 2],
     texts: &[Texts; 2],
     streams: &[Stream; 2],
-    colours: Colours,
+    session: &Session,
 ) -> anyhow::Result<Diverged> {
     let both = streams.each_ref();
-    if let (Some(cpu), [0, 0]) = (args.cpu, both.map(|stream| stream.executed)) {
+    if let (Some(cpu), [0, 0]) = (asked.cpu, both.map(|stream| stream.executed)) {
         bail!(Usage(format!(
             "neither machine executed anything on CPU {cpu}: leave out --cpu, or name a --bench that needs several CPUs"
         )));
@@ -168,7 +182,7 @@ fn found(
         schema: SCHEMA.into(),
         boots: machines.each_ref().map(|machine| machine.label.clone()),
         executed: both.map(|stream| stream.executed),
-        cpu: args.cpu,
+        cpu: asked.cpu,
         has_clock: both.iter().all(|stream| stream.has_clock),
         differ: false,
         difference: None,
@@ -178,13 +192,13 @@ fn found(
         return Ok(diverged);
     }
     let [a, b] = [0, 1].map(|side| {
-        software(&machines[side], &texts[side], &streams[side], colours)
+        software(&machines[side], &texts[side], &streams[side], session)
             .with_context(|| machines[side].name.to_string())
     });
     let placed = [&a?, &b?];
     match by {
         By::Instructions => {
-            diverged.difference = difference(both, placed, args.next as usize)?;
+            diverged.difference = difference(both, placed, asked.next)?;
             diverged.differ = diverged.difference.is_some();
         }
         By::Functions => {
@@ -206,7 +220,7 @@ fn software(
     machined: &Machined,
     texts: &Texts,
     stream: &Stream,
-    colours: Colours,
+    session: &Session,
 ) -> anyhow::Result<Machine> {
     let mut software: Software = platforms::software(&machined.name, &machined.resources)?;
     if let Some(kernel) = &machined.resources.kernel {
@@ -218,7 +232,7 @@ fn software(
                     "no symbols in {}: to see its functions, name an ELF file that is not stripped",
                     kernel.display()
                 ),
-                colours,
+                session.colours,
             );
         }
         software
@@ -239,7 +253,7 @@ fn software(
                     "{}: no names of functions in these modules, which were moved during the boot: {lost}",
                     machined.name
                 ),
-                colours,
+                session.colours,
             );
         }
         Ok(())

@@ -1,7 +1,6 @@
 //! A machine of a comparison: its process, and the socket on which its plugin reports executed instructions.
 
-use super::{Machined, order};
-use crate::cli::lab::DivergeArgs;
+use crate::{Asked, Machined, order};
 use anyhow::{Context, bail};
 use std::io::{ErrorKind, Read, Write};
 use std::os::unix::net::{UnixListener, UnixStream};
@@ -41,7 +40,7 @@ pub struct Side {
 
 impl Side {
     /// Makes the machine, and the socket next to its file. Starts nothing.
-    pub fn of(machined: &Machined, args: &DivergeArgs, file: &Path) -> anyhow::Result<Self> {
+    pub fn of(machined: &Machined, asked: &Asked, file: &Path) -> anyhow::Result<Self> {
         let peer = file.with_extension("socket");
         let listener = UnixListener::bind(&peer).with_context(|| {
             format!(
@@ -52,7 +51,7 @@ impl Side {
         listener.set_nonblocking(true)?;
         let what = What::Boot {
             peer,
-            cpu: args.cpu,
+            cpu: asked.cpu,
         };
         let recorded = Resources {
             recording: Some(parts::recording(file, what)?),
@@ -61,7 +60,7 @@ impl Side {
         let name = || machined.name.to_string();
         let machine = platforms::open(&machined.name, &recorded).with_context(name)?;
         let request =
-            order::order(args, machine.as_ref(), &machined.resources).with_context(name)?;
+            order::order(asked, machine.as_ref(), &machined.resources).with_context(name)?;
         Ok(Self {
             label: machined.label.clone(),
             machine,

@@ -1,6 +1,6 @@
 //! Both machines while they run.
 
-use super::side::Side;
+use crate::side::Side;
 use anyhow::{Context, bail};
 use std::path::PathBuf;
 use std::time::Duration;
@@ -29,9 +29,7 @@ pub struct Pair {
 
 impl Pair {
     /// Starts both machines. A machine that executes nothing for `limit` counts as ended.
-    pub fn launch(sides: Vec<Side>, limit: Duration) -> anyhow::Result<Self> {
-        let sides = <[Side; 2]>::try_from(sides).ok();
-        let mut sides = sides.context("there are not two machines")?;
+    pub fn launch(mut sides: [Side; 2], limit: Duration) -> anyhow::Result<Self> {
         for side in &mut sides {
             side.launch().with_context(|| side.label.clone())?;
         }

@@ -1,11 +1,11 @@
 //! The launch of both machines: the user's kernel or a benchmark, with the same command line.
 
-use crate::cli::lab::DivergeArgs;
+use crate::Asked;
 use anyhow::{Context, bail};
 use ws_machines::image::{BenchmarkRow, GuestImage};
 use ws_machines::machine::{LaunchRequest, Machine};
 use ws_machines::resources::Resources;
-use ws_runner::plan::{self, Asked, Parameters};
+use ws_runner::plan::{self, Parameters};
 use ws_runner::{benchmarks, nonce};
 use ws_terminal::Usage;
 
@@ -14,12 +14,12 @@ const USUAL: &str = "hypercall";
 
 /// Makes the launch request of a machine.
 pub fn order(
-    args: &DivergeArgs,
+    asked: &Asked,
     machine: &dyn Machine,
     resources: &Resources,
 ) -> anyhow::Result<LaunchRequest> {
-    if args.kernel.is_some() {
-        return Ok(request(1, 1, String::new(), args.append.clone()));
+    if asked.kernel.is_some() {
+        return Ok(request(1, 1, String::new(), asked.append.clone()));
     }
     let facts = machine.description();
     let usual = match &facts.workloads {
@@ -30,7 +30,7 @@ pub fn order(
         Some(rows) => rows.clone(),
         None => GuestImage::read(&resources.guest_for(facts.architecture)?)?.rows,
     };
-    let name = args.bench.clone().unwrap_or(usual);
+    let name = asked.bench.clone().unwrap_or(usual);
     let names: Vec<&str> = rows.iter().map(|row| &*row.name).collect();
     benchmarks::check(&name, &names)?;
     let row: Vec<&BenchmarkRow> = rows.iter().filter(|row| row.name == name).collect();
@@ -43,7 +43,12 @@ pub fn order(
     let planned = planned.first().context("there is no launch")?;
     // The nonce is the same on both machines: other digits are other instructions.
     let nonce = nonce::fixed("lab diverge", 0, planned).to_string();
-    let words = plan::command_line(planned, &Parameters::default(), Asked::by(facts), &nonce);
+    let words = plan::command_line(
+        planned,
+        &Parameters::default(),
+        plan::Asked::by(facts),
+        &nonce,
+    );
     Ok(request(
         planned.vcpus,
         planned.host_cpus,
