@@ -8,7 +8,6 @@ pub mod page;
 pub mod pairs;
 pub mod suite;
 pub mod tables;
-pub mod told;
 pub mod traffics;
 pub mod views;
 

@@ -3,7 +3,7 @@
 use crate::cli::{RunArgs, Suite, View, session};
 use crate::shared::suite::Layout;
 use crate::shared::tables::{self, Shown};
-use crate::shared::{Done, export, on_stdout, page, told, views};
+use crate::shared::{Done, export, on_stdout, page, views};
 use anyhow::bail;
 use std::path::Path;
 use ws_machines::name::parse_list;
@@ -43,7 +43,7 @@ fn show(
     measured: Measured,
     colours: Colours,
 ) -> anyhow::Result<Done> {
-    let done = told::done(&measured, colours);
+    let done = Done::whole_if(measured.tell_outcome(colours));
     let (results, folder) = (measured.results, measured.folder.path());
     if results.is_empty() {
         let why = if measured.interrupted {

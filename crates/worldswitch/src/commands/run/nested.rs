@@ -3,7 +3,6 @@
 
 use crate::cli::{NestedArgs, Suite, View, session};
 use crate::shared::suite::Layout;
-use crate::shared::told::told;
 use crate::shared::{Done, on_stdout, put, views};
 use anyhow::bail;
 use std::time::Duration;
@@ -33,17 +32,17 @@ const LONG: [&str; 5] = [
 /// Measures and shows the results.
 pub fn nested(args: &NestedArgs, colours: Colours) -> anyhow::Result<Done> {
     on_stdout(args.usual.exports.files())?;
-    let (results, done) = measured(args, colours)?;
+    let (results, is_whole) = measured(args, colours)?;
     if results.is_empty() {
         bail!("nothing was measured");
     }
     if args.long {
         let places = args.usual.parts.lab.to_places();
         views::show(View::NestedApps, &results, &places, &args.usual.exports)?;
-        return Ok(done);
+        return Ok(Done::whole_if(is_whole));
     }
     let nested = Nested::of(&results, &reference::load()?);
-    if done == Done::Whole && nested.is_empty() {
+    if is_whole && nested.is_empty() {
         bail!("no benchmark of the paper's tables was measured");
     }
     put(
@@ -52,10 +51,10 @@ pub fn nested(args: &NestedArgs, colours: Colours) -> anyhow::Result<Done> {
         || nested.to_json(),
         || nested.to_markdown(),
     )?;
-    Ok(done)
+    Ok(Done::whole_if(is_whole))
 }
 
-fn measured(args: &NestedArgs, colours: Colours) -> anyhow::Result<(Vec<ResultFile>, Done)> {
+fn measured(args: &NestedArgs, colours: Colours) -> anyhow::Result<(Vec<ResultFile>, bool)> {
     if args.long {
         return long(args, colours);
     }
@@ -72,11 +71,11 @@ fn measured(args: &NestedArgs, colours: Colours) -> anyhow::Result<(Vec<ResultFi
         ..RunSpec::default()
     };
     let measured = measure(&spec, None, &session(colours)?)?;
-    Ok(told(measured, colours))
+    Ok(measured.finish(colours))
 }
 
 /// Measures applications.
-fn long(args: &NestedArgs, colours: Colours) -> anyhow::Result<(Vec<ResultFile>, Done)> {
+fn long(args: &NestedArgs, colours: Colours) -> anyhow::Result<(Vec<ResultFile>, bool)> {
     let on = match args.on.is_empty() {
         false => args.on.concat(),
         true => parse_list(&LONG.join(","))?,
@@ -95,7 +94,7 @@ fn long(args: &NestedArgs, colours: Colours) -> anyhow::Result<(Vec<ResultFile>,
     let has_no = "applications: choose lab:neve-linux or another recipe with a [root]";
     let session = session(colours)?;
     let measured = whole::measure(&spec, |recipe| recipe.root.is_some(), has_no, &session)?;
-    Ok(told(measured, colours))
+    Ok(measured.finish(colours))
 }
 
 /// Default platforms: each VM before the nested VMs that are compared with it.

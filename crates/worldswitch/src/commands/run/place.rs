@@ -1,7 +1,6 @@
 //! `worldswitch run place`: a host and its VM at work on chosen CPUs, alone and together.
 
 use crate::cli::{PlaceArgs, View, session};
-use crate::shared::told::told;
 use crate::shared::{Done, views};
 use anyhow::{Context, bail};
 use std::collections::BTreeSet;
@@ -20,10 +19,10 @@ const PLATFORMS: [(&str, bool); 2] = [("qemu-kvm", false), ("qemu-tcg", true)];
 
 /// Measures and shows the results.
 pub fn place(args: &PlaceArgs, colours: Colours) -> anyhow::Result<Done> {
-    let (results, done) = measured(args, colours)?;
+    let (results, is_whole) = measured(args, colours)?;
     let places = args.usual.parts.lab.to_places();
     views::show(View::Place, &results, &places, &args.usual.exports)?;
-    Ok(done)
+    Ok(Done::whole_if(is_whole))
 }
 
 /// Returns the platform, and whether its VM is emulated.
@@ -45,7 +44,7 @@ fn platform(args: &PlaceArgs) -> anyhow::Result<(&PlatformName, bool)> {
 const CERTAIN: u32 = 4;
 
 /// Measures until all placements are done, or the time is used up.
-fn measured(args: &PlaceArgs, colours: Colours) -> anyhow::Result<(Vec<ResultFile>, Done)> {
+fn measured(args: &PlaceArgs, colours: Colours) -> anyhow::Result<(Vec<ResultFile>, bool)> {
     let begun = Instant::now();
     let (name, is_emulator) = platform(args)?;
     let cpus = Cpus::of_host();
@@ -113,10 +112,10 @@ fn done(
     planned: &Matrix,
     boots: u32,
     session: &Session,
-) -> (Vec<ResultFile>, Done) {
+) -> (Vec<ResultFile>, bool) {
     if !measured.interrupted {
         // The plan has named what it leaves out, and all of the plan was measured.
-        return told(measured, session.colours);
+        return measured.finish(session.colours);
     }
     let rows = measured.results.iter().flat_map(|result| &result.rows);
     let is_whole = |row: &&Row| {
@@ -139,5 +138,5 @@ fn done(
         let text = format!("{}; left out{boots}: {left_out}", why.words());
         output::remark(&text, session.colours);
     }
-    told(measured, session.colours)
+    measured.finish(session.colours)
 }

@@ -1,26 +1,19 @@
 //! `worldswitch test`: what a change costs, and the functions that are the cause.
 
 mod budget;
-mod explained;
-mod measured;
-mod sides;
 
 use crate::cli::{STDOUT, TestArgs, session};
 use crate::shared::suite::Layout;
 use crate::shared::{Done, export, on_stdout, write};
-use anyhow::{Context, bail};
+use anyhow::Context;
 use budget::{Budget, paste};
-use sides::{Made, Sides};
 use std::path::Path;
 use std::rc::Rc;
 use std::time::SystemTime;
-use ws_lab::sets::Architecture;
-use ws_machines::image::GuestImage;
-use ws_machines::name::PlatformName;
-use ws_results::ResultFile;
-use ws_runner::parts;
-use ws_terminal::{Colours, Usage, output};
-use ws_trial::{Machine, Pair, Trial};
+use ws_report::MAIN;
+use ws_runner::{Benchmarks, benchmarks};
+use ws_terminal::{Colours, output};
+use ws_trial::{Asked, Sides, Trial, Tried};
 
 /// Name of the page in the results' folder.
 const PAGE: &str = "test.html";
@@ -34,22 +27,30 @@ const PICTURE: &str = "test.svg";
 pub fn test(args: &TestArgs, colours: Colours) -> anyhow::Result<Done> {
     on_stdout(files(args))?;
     let session = session(colours)?;
-    let sides = Sides::of(args)?;
+    let asked = Asked {
+        sides: [args.base.clone(), args.head.clone()],
+        on: args.on.concat(),
+        benchmarks: chosen(args)?,
+        perturb: args.perturb,
+        allow: args.allow.clone(),
+        monitor: args.monitor,
+        kernel_tree: args.kernel_tree.clone(),
+        build: args.build.clone(),
+        parts: args.parts.to_parts(),
+    };
+    let sides = Sides::of(&asked)?;
     let budget = Budget::of(args)?;
     let folder = Rc::new(args.output.to_output().make(SystemTime::now())?);
     folder.must_be_empty()?;
-    let (base, head) = sides.make(args, folder.path(), &session)?;
-    let (results, done) = measured::measured(args, &sides, [&base, &head], &folder, &session)?;
-    let pairs = pairs(&sides.machines, [&base, &head], &results)?;
-    let mut trial = Trial::of(base.side.clone(), head.side.clone(), &pairs, &args.allow)?;
-    describe(&mut trial, args);
+    let mut tried = Tried::of(&asked, &sides, &folder, &session)?;
     if let Some(budget) = &budget {
-        budget.check(&mut trial);
+        budget.check(&mut tried.trial);
     }
     if !args.no_explain {
-        explained::explain(&mut trial, args, [&base, &head], &session)?;
+        tried.explain(&session)?;
     }
-    show(args, &trial)?;
+    let trial = &tried.trial;
+    show(args, trial)?;
     let page = folder.path().join(PAGE);
     write(&page, trial.to_html().as_bytes())?;
     let path = folder.path().join(PICTURE);
@@ -59,80 +60,31 @@ pub fn test(args: &TestArgs, colours: Colours) -> anyhow::Result<Done> {
     }
     output::remark(&format!("the page is {}", page.display()), colours);
     if let Some(budget) = &budget {
-        budget.keep_up(args, &trial, colours)?;
+        budget.keep_up(args, trial, colours)?;
     }
-    Ok(match done {
-        Done::Whole => Done::Judged(trial.outcome),
-        done => done,
+    Ok(match tried.is_whole {
+        true => Done::Judged(trial.outcome),
+        false => Done::InPart,
     })
 }
 
-/// The results of both sides by machine.
-fn pairs<'a>(
-    machines: &[PlatformName],
-    made: [&Made; 2],
-    results: &'a [Vec<ResultFile>; 2],
-) -> anyhow::Result<Vec<Pair<'a>>> {
-    let pairs = machines.iter().map(|machine| {
-        let sides = [0, 1].map(|side| of_machine(machine, made[side], &results[side]));
-        (machine.to_string(), sides)
-    });
-    let pairs: Vec<Pair> = pairs.collect();
-    if !pairs
-        .iter()
-        .any(|(_, sides)| sides.iter().all(Option::is_some))
-    {
-        let names: Vec<&str> = pairs.iter().map(|(name, _)| &**name).collect();
-        bail!("no machine has results of both sides: {}", names.join(", "));
-    }
-    Ok(pairs)
-}
-
-/// The side's result of a machine. An earlier result of any kernel is a side of its machine.
-fn of_machine<'a>(
-    machine: &PlatformName,
-    made: &Made,
-    results: &'a [ResultFile],
-) -> Option<&'a ResultFile> {
-    let wanted = made.name(machine).to_string();
-    let named = results.iter().find(|result| result.platform == wanted);
-    if named.is_some() || made.results.is_none() {
-        return named;
-    }
-    let is_its = |result: &&ResultFile| {
-        let name = result.platform.parse::<PlatformName>();
-        name.is_ok_and(|name| sides::machine(&name) == *machine)
-    };
-    let mut all = results.iter().filter(is_its);
-    all.next().filter(|_| all.next().is_none())
+/// The benchmarks to measure.
+fn chosen(args: &TestArgs) -> anyhow::Result<Benchmarks> {
+    Ok(match (&args.bench, args.suite) {
+        (Some(bench), _) => Benchmarks::Matching(bench.clone()),
+        (None, Some(suite)) => Benchmarks::Matching(Layout::of(suite)?.benchmarks()?),
+        (None, None) if args.all => Benchmarks::All,
+        (None, None) => {
+            let names: Vec<&str> = MAIN.iter().map(|row| row.benchmark).collect();
+            Benchmarks::Matching(benchmarks::only(&names)?)
+        }
+    })
 }
 
 /// Files of the trial's forms.
 fn files(args: &TestArgs) -> [Option<&Path>; 3] {
     let [json, markdown] = args.exports.files();
     [json, markdown, args.comment.as_deref()]
-}
-
-/// Adds what the benchmarks measure, in the words of this host's guest images. Results may have other benchmarks.
-fn describe(trial: &mut Trial, args: &TestArgs) {
-    let resources = parts::resources(&args.parts.to_parts());
-    for architecture in Architecture::ALL {
-        let is_its =
-            |machine: &&mut Machine| machine.architecture.as_deref() == Some(architecture.name());
-        let machines = trial.machines.iter_mut().filter(is_its);
-        let mut rows = machines.flat_map(|machine| &mut machine.rows).peekable();
-        if rows.peek().is_none() {
-            continue;
-        }
-        let image = resources.guest_for(architecture).ok();
-        let Some(image) = image.and_then(|path| GuestImage::read(&path).ok()) else {
-            continue;
-        };
-        for row in rows {
-            let its = image.rows.iter().find(|known| known.name == row.benchmark);
-            row.measures = its.map(|known| known.summary.clone());
-        }
-    }
 }
 
 fn show(args: &TestArgs, trial: &Trial) -> anyhow::Result<()> {
@@ -163,9 +115,4 @@ fn forget(path: &Path) -> anyhow::Result<()> {
         }
         false => Ok(()),
     }
-}
-
-/// Wrong usage of a side.
-fn usage(text: String) -> anyhow::Error {
-    Usage(text).into()
 }

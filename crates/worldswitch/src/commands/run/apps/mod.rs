@@ -3,7 +3,6 @@
 mod spread;
 
 use crate::cli::{AppsArgs, session};
-use crate::shared::told::told;
 use crate::shared::traffics::traffics;
 use crate::shared::{Done, export, on_stdout};
 use anyhow::bail;
@@ -27,7 +26,7 @@ pub fn apps(args: &AppsArgs, colours: Colours) -> anyhow::Result<Done> {
         true => Some(spread::choice(args)?),
         false => None,
     };
-    let (mut results, done) = measured(args, colours)?;
+    let (mut results, is_whole) = measured(args, colours)?;
     results.extend(ws_results::load_all(&args.prices)?);
     let traffics = traffics(&args.usual.parts.lab.to_places())?;
     let reference = ws_report::reference::load()?;
@@ -39,7 +38,7 @@ pub fn apps(args: &AppsArgs, colours: Colours) -> anyhow::Result<Done> {
     if !on_stdout {
         output::data(&apps.to_terminal())?;
     }
-    let mut done = done;
+    let mut done = Done::whole_if(is_whole);
     if let Some(choice) = choice {
         let shown = spread::Shown {
             print: !on_stdout,
@@ -105,7 +104,7 @@ fn list(args: &AppsArgs) -> anyhow::Result<Done> {
     Ok(Done::Whole)
 }
 
-fn measured(args: &AppsArgs, colours: Colours) -> anyhow::Result<(Vec<ResultFile>, Done)> {
+fn measured(args: &AppsArgs, colours: Colours) -> anyhow::Result<(Vec<ResultFile>, bool)> {
     let spec = RunSpec {
         benchmarks: args.workload.clone().into(),
         rows: Some(RowsOf::Applications),
@@ -119,5 +118,5 @@ fn measured(args: &AppsArgs, colours: Colours) -> anyhow::Result<(Vec<ResultFile
     let has_no = "applications: choose host, qemu-kvm, qemu-tcg, lab:linux, lab:kvm-linux or another recipe with a [root]";
     let session = session(colours)?;
     let measured = whole::measure(&spec, |recipe| recipe.root.is_some(), has_no, &session)?;
-    Ok(told(measured, colours))
+    Ok(measured.finish(colours))
 }

@@ -3,7 +3,6 @@
 use super::explained;
 use crate::cli::io::IoArgs;
 use crate::cli::session;
-use crate::shared::told::told;
 use crate::shared::{Done, export, on_stdout};
 use anyhow::bail;
 use schemars::JsonSchema;
@@ -55,7 +54,8 @@ pub fn lab(args: &IoArgs, colours: Colours) -> anyhow::Result<Done> {
     };
     let session = session(colours)?;
     let measured = whole::measure(&spec, has_devices, HAS_NO, &session)?;
-    let (results, mut done) = told(measured, colours);
+    let (results, is_whole) = measured.finish(colours);
+    let mut done = Done::whole_if(is_whole);
     let mut requests = Requests::of(&results, &ws_report::reference::load()?);
     if requests.is_empty() {
         bail!("no device was measured: worldswitch benchmarks --on lab:kvm-linux lists all");

@@ -1,7 +1,7 @@
 //! Finds the functions that cause each change: both sides are recorded.
 
-use super::sides::Made;
-use crate::cli::TestArgs;
+use crate::sides::Made;
+use crate::{Asked, Explanation, Hunks, Machine, Trial, calls, guilty};
 use anyhow::{Context, bail};
 use std::path::PathBuf;
 use ws_explain::diff::Difference;
@@ -14,7 +14,6 @@ use ws_machines::resources::Resources;
 use ws_recorder::Explainer;
 use ws_runner::{Session, parts};
 use ws_terminal::output;
-use ws_trial::{Explanation, Hunks, Machine, Trial, calls, guilty};
 
 /// Functions that are named below a row.
 const FUNCTIONS: usize = 3;
@@ -25,11 +24,11 @@ const FUNCTIONS: usize = 3;
 /// The user stopped it.
 pub fn explain(
     trial: &mut Trial,
-    args: &TestArgs,
-    made: [&Made; 2],
+    asked: &Asked,
+    made: &[Made; 2],
     session: &Session,
 ) -> anyhow::Result<()> {
-    let resources = parts::resources(&args.parts.to_parts());
+    let resources = parts::resources(&asked.parts);
     let mut rows = Vec::new();
     for machine in &trial.machines {
         let place = Place::of(machine, &resources);
@@ -45,7 +44,7 @@ pub fn explain(
             at + 1
         );
         output::progress("test", &text);
-        let explained = of_row(args, made, &place.platforms, &benchmark, session)
+        let explained = of_row(asked, made, &place.platforms, &benchmark, session)
             .and_then(|explanation| place.checked(explanation));
         if session.stop.requested() {
             bail!("stopped before its functions were found");
@@ -107,7 +106,7 @@ impl Place {
     }
 
     /// A reason in which the sides stand in the place of their platforms, which have the paths of kernels.
-    fn named(&self, why: &str, made: [&Made; 2]) -> String {
+    fn named(&self, why: &str, made: &[Made; 2]) -> String {
         let mut why = why.to_owned();
         for (platform, made) in self.platforms.iter().zip(made) {
             let name = format!("{} with {}", self.machine, made.side.name);
@@ -118,8 +117,8 @@ impl Place {
 }
 
 fn of_row(
-    args: &TestArgs,
-    made: [&Made; 2],
+    asked: &Asked,
+    made: &[Made; 2],
     platforms: &[String; 2],
     benchmark: &str,
     session: &Session,
@@ -130,7 +129,7 @@ fn of_row(
         let debug: Vec<PathBuf> = made[side].debug.iter().cloned().collect();
         let explainer = Explainer {
             benchmark,
-            parts: &made[side].parts(args),
+            parts: &made[side].parts(asked),
             without: &[],
             debug: &debug,
             session,
@@ -149,7 +148,7 @@ fn of_row(
         let [Some(base), Some(head)] = commits else {
             return Hunks::default();
         };
-        let patch = tree::patch(&args.kernel_tree, [base, head], file, &session.stop);
+        let patch = tree::patch(&asked.kernel_tree, [base, head], file, &session.stop);
         Hunks::of(&patch.unwrap_or_default())
     };
     let calls = calls(before, after);

@@ -1,7 +1,6 @@
 //! The two sides of a test: results, kernels, versions, commits or monitors.
 
-use super::usage;
-use crate::cli::TestArgs;
+use crate::{Asked, Side};
 use anyhow::{Context, bail};
 use std::path::{Path, PathBuf};
 use ws_kernels::booted;
@@ -13,8 +12,7 @@ use ws_machines::resources::Resources;
 use ws_results::ResultFile;
 use ws_runner::Session;
 use ws_runner::parts::{self, Parts};
-use ws_terminal::{Progress, output, time};
-use ws_trial::Side;
+use ws_terminal::{Progress, Usage, output, time};
 
 /// The machines of a test that names none.
 const MACHINES: &str = "lab:kvm-amd,lab:kvm-intel";
@@ -34,11 +32,11 @@ enum Word {
 pub struct Sides {
     /// Machines without a variant: a side is one.
     pub machines: Vec<PlatformName>,
-    base: Word,
-    head: Word,
+    words: [Word; 2],
 }
 
 /// A side that can be measured, or is.
+#[derive(Default)]
 pub struct Made {
     pub side: Side,
     /// Variant of the machine; None for results and monitors.
@@ -53,17 +51,12 @@ pub struct Made {
 
 impl Made {
     /// Parts of this side's machines.
-    pub fn parts(&self, args: &TestArgs) -> Parts {
-        let mut parts = args.parts.to_parts();
+    pub fn parts(&self, asked: &Asked) -> Parts {
+        let mut parts = asked.parts.clone();
         if let Some(monitor) = &self.monitor {
             parts.vmm = Some(monitor.clone());
         }
         parts
-    }
-
-    /// Names of this side of the machines.
-    pub fn names(&self, machines: &[PlatformName]) -> Vec<PlatformName> {
-        machines.iter().map(|machine| self.name(machine)).collect()
     }
 
     /// Name of this side of a machine.
@@ -76,7 +69,7 @@ impl Made {
 }
 
 /// The machine of a side: its name without the variant.
-pub fn machine(name: &PlatformName) -> PlatformName {
+pub fn without_variant(name: &PlatformName) -> PlatformName {
     PlatformName {
         variant: None,
         ..name.clone()
@@ -84,48 +77,43 @@ pub fn machine(name: &PlatformName) -> PlatformName {
 }
 
 impl Sides {
-    /// Finds out what the user's words are.
+    /// Finds the kind of each side.
     ///
     /// # Errors
     /// Wrong usage: they are nothing that can be compared, or a machine has no kernel to change.
-    pub fn of(args: &TestArgs) -> anyhow::Result<Self> {
-        let resources = parts::resources(&args.parts.to_parts());
-        let mut machines: Vec<PlatformName> = args.on.concat();
-        let asked = !machines.is_empty();
-        if !asked {
-            machines = parse_list(MACHINES)?;
-        }
-        let base = word(&args.base, args.monitor, &machines, &resources)?;
-        let head = word(&args.head, args.monitor, &machines, &resources)?;
+    pub fn of(asked: &Asked) -> anyhow::Result<Self> {
+        let resources = parts::resources(&asked.parts);
+        let mut machines = match asked.on.is_empty() {
+            true => parse_list(MACHINES)?,
+            false => asked.on.clone(),
+        };
+        let [base, head] = &asked.sides;
+        let of = |name| word(name, asked.monitor, &machines, &resources);
+        let words = [of(base)?, of(head)?];
         // Results say themselves on which machines they were measured.
-        let measured = [&base, &head].into_iter().find_map(|word| match word {
+        let measured = words.iter().find_map(|word| match word {
             Word::Results(results) => Some(results),
             _ => None,
         });
-        if let (Some(results), false) = (measured, asked) {
+        if let (Some(results), true) = (measured, asked.on.is_empty()) {
             machines.clear();
             for result in results {
                 let name: PlatformName = result
                     .platform
                     .parse()
                     .with_context(|| result.platform.clone())?;
-                let name = machine(&name);
+                let name = without_variant(&name);
                 if !machines.contains(&name) {
                     machines.push(name);
                 }
             }
         }
-        let is_booted = |word: &Word| !matches!(word, Word::Results(_));
-        if is_booted(&base) || is_booted(&head) {
+        if words.iter().any(|word| !matches!(word, Word::Results(_))) {
             for name in &machines {
                 booted(name, &resources)?;
             }
         }
-        Ok(Self {
-            machines,
-            base,
-            head,
-        })
+        Ok(Self { machines, words })
     }
 
     /// Builds what is to be built. The folder gets the logs of builds.
@@ -134,24 +122,15 @@ impl Sides {
     /// A commit can't be built, or the user stopped it.
     pub fn make(
         &self,
-        args: &TestArgs,
+        asked: &Asked,
         folder: &Path,
         session: &Session,
-    ) -> anyhow::Result<(Made, Made)> {
+    ) -> anyhow::Result<[Made; 2]> {
         // One worktree builds both sides. The first commit opens it.
         let mut kernels = None;
         let mut make = |word: &Word, name: &str| -> anyhow::Result<Made> {
-            let mut made = Made {
-                side: Side {
-                    name: name.to_owned(),
-                    about: None,
-                },
-                variant: None,
-                results: None,
-                monitor: None,
-                debug: None,
-                commit: None,
-            };
+            let mut made = Made::default();
+            name.clone_into(&mut made.side.name);
             match word {
                 Word::Results(results) => made.results = Some(results.clone()),
                 Word::Monitor(path) => made.monitor = Some(path.clone()),
@@ -163,30 +142,28 @@ impl Sides {
                 Word::Commit => {
                     let kernels = match &mut kernels {
                         Some(kernels) => kernels,
-                        kernels => kernels.insert(open(args, session)?),
+                        kernels => kernels.insert(open(asked, session)?),
                     };
                     build(kernels, name, &mut made, folder, session)?;
                 }
             }
             Ok(made)
         };
-        let (base, head) = (make(&self.base, &args.base)?, make(&self.head, &args.head)?);
+        let ([base, head], [a, b]) = (&self.words, &asked.sides);
+        let (base, head) = (make(base, a)?, make(head, b)?);
         if base.variant.is_some() && base.variant == head.variant {
-            return Err(usage(format!(
-                "{} and {} are the same kernel",
-                args.base, args.head
-            )));
+            return Err(usage(format!("{a} and {b} are the same kernel")));
         }
-        Ok((base, head))
+        Ok([base, head])
     }
 }
 
 /// Opens the repository whose commits are built.
-fn open(args: &TestArgs, session: &Session) -> anyhow::Result<Kernels> {
-    let resources = parts::resources(&args.parts.to_parts());
-    let tree = Tree::keep(&args.kernel_tree, resources.store()?.root(), &session.stop)?;
-    let config = parts::kernel_config(&args.parts.lab.to_places())?;
-    Kernels::new(tree, &config, args.build.clone())
+fn open(asked: &Asked, session: &Session) -> anyhow::Result<Kernels> {
+    let resources = parts::resources(&asked.parts);
+    let tree = Tree::keep(&asked.kernel_tree, resources.store()?.root(), &session.stop)?;
+    let config = parts::kernel_config(&asked.parts.lab)?;
+    Kernels::new(tree, &config, asked.build.clone())
 }
 
 /// Builds a commit. The folder gets the log.
@@ -287,4 +264,9 @@ fn has_debug(folder: &Path) -> bool {
     };
     const NAME: &[u8] = b".debug_info\0";
     read().is_ok_and(|bytes| bytes.windows(NAME.len()).any(|at| at == NAME))
+}
+
+/// Wrong usage of a side.
+fn usage(text: String) -> anyhow::Error {
+    Usage(text).into()
 }
