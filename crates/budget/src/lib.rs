@@ -4,8 +4,12 @@
 
 mod budget;
 mod check;
+mod file;
+mod table;
 mod update;
 
 pub use budget::{Budget, parse, write};
 pub use check::{Checked, Line, Measured, lines, outcome, sound};
+pub use file::{KeptUp, Limits, fresh};
+pub use table::{markdown, table};
 pub use update::{Figures, updated};

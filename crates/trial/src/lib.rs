@@ -24,7 +24,7 @@ mod text;
 mod trial;
 mod tried;
 
-pub use budget::{HeadFigure, Limits, OverBudget};
+pub use budget::{HeadFigure, OverBudget};
 pub use flame::{Call, calls};
 pub use guilty::{Guilty, guilty};
 pub use hunks::Hunks;

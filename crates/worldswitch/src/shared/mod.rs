@@ -1,6 +1,5 @@
 //! Code that several commands share: outcomes of commands, and their output.
 
-pub mod budget;
 mod changed;
 pub mod events;
 pub mod judged;

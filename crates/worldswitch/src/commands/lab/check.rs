@@ -2,17 +2,16 @@
 
 use crate::cli::lab::CheckArgs;
 use crate::cli::session;
-use crate::shared::{Done, budget, export, on_stdout, write as write_file};
+use crate::shared::{Done, export, on_stdout, write as write_file};
 use anyhow::bail;
 use std::path::Path;
 use ws_analysis::{Figure, Outcome};
-use ws_budget::{Checked, Line, Measured, lines, outcome};
+use ws_budget::{Budget, Checked, Measured, lines, markdown, outcome, table};
 use ws_machines::platforms;
 use ws_machines::resources::Resources;
-use ws_report::figure::{self, number};
+use ws_report::figure;
 use ws_runner::{RunSpec, Session, parts};
 use ws_terminal::{Colours, Usage, columns, output};
-use ws_text::{Set, Sheet, below_in_markdown};
 
 /// Checks the budget, or writes one.
 pub fn check(args: &CheckArgs, colours: Colours) -> anyhow::Result<Done> {
@@ -24,7 +23,7 @@ pub fn check(args: &CheckArgs, colours: Colours) -> anyhow::Result<Done> {
     if args.write {
         return write(args, &resources, &session);
     }
-    let budget = budget::read(&args.budget, &resources)?;
+    let budget = Budget::read(&args.budget, &resources)?;
     let measured = Measured::of(&budget, &spec(args), &session)?;
     let lines = lines(&budget, &measured.results);
     let legend = figure::legend(measured.results.iter());
@@ -75,65 +74,6 @@ fn tell(measured: &Measured, colours: Colours) {
     }
 }
 
-/// Says how much of the budget is left, or by how much the figure is over.
-fn left(line: &Line<'_>) -> String {
-    let figure = match &line.figure {
-        Ok(figure) => figure,
-        Err(why) => return format!("no value: {}", why.lines().next().unwrap_or_default()),
-    };
-    let left = line.budget - figure.insns;
-    match line.outcome() {
-        Outcome::NoRegression => format!("{} left", number(left)),
-        Outcome::Inconclusive => {
-            format!("{} over, inside the band: in doubt", number(-left))
-        }
-        _ => format!("{} OVER", number(-left)),
-    }
-}
-
-fn cells(line: &Line<'_>) -> [String; 6] {
-    let figure = |of: fn(&Figure) -> String| line.figure.as_ref().map_or_else(|_| "-".into(), of);
-    [
-        line.platform.clone(),
-        line.benchmark.to_owned(),
-        number(line.budget),
-        figure(|figure| number(figure.insns)),
-        figure(figure::band),
-        left(line),
-    ]
-}
-
-fn table(lines: &[Line<'_>]) -> String {
-    sheet(lines, Set::Text).to_terminal("") + "\n"
-}
-
-/// The table; `figures` is the alignment of budget and measured.
-fn sheet(lines: &[Line<'_>], figures: Set) -> Sheet {
-    let mut sheet = Sheet::new([
-        ("platform", Set::Text),
-        ("benchmark", Set::Text),
-        ("budget", figures),
-        ("measured", figures),
-        ("band", Set::Text),
-        ("", Set::Text),
-    ]);
-    sheet.extend(lines.iter().map(cells));
-    sheet
-}
-
-/// Formats a CI job's summary: the number of benchmarks by verdict, and the table.
-fn markdown(lines: &[Line<'_>], legend: &str) -> String {
-    let counts = ["over", "in doubt", "no value", "within"].into_iter();
-    let counts = counts.filter_map(|verdict| {
-        let count = lines.iter().filter(|one| one.verdict() == verdict).count();
-        (count > 0).then(|| format!("{count} {verdict}"))
-    });
-    let counts = counts.collect::<Vec<_>>().join(", ");
-    let table = sheet(lines, Set::Number).to_markdown();
-    let legend = below_in_markdown(legend.lines());
-    format!("### Budget: {counts}\n\n{table}\n{legend}")
-}
-
 /// Measures, and writes a budget that the figures just meet.
 fn write(args: &CheckArgs, resources: &Resources, session: &Session) -> anyhow::Result<Done> {
     let path = &args.budget;
@@ -181,5 +121,26 @@ fn write(args: &CheckArgs, resources: &Resources, session: &Session) -> anyhow::
 }
 
 #[cfg(test)]
-#[path = "check_tests.rs"]
-mod tests;
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_regression_counts_unless_no_figure_can_be_trusted() {
+        let code = |lacking, broken, outcome| {
+            let measured = Measured {
+                lacking,
+                broken,
+                ..Measured::default()
+            };
+            done(&measured, outcome).code()
+        };
+        let outcomes = [
+            Outcome::NoRegression,
+            Outcome::Inconclusive,
+            Outcome::Regression,
+        ];
+        assert_eq!(outcomes.map(|one| code(false, false, one)), [0, 4, 3]);
+        assert_eq!(outcomes.map(|one| code(true, false, one)), [1, 1, 3]);
+        assert_eq!(outcomes.map(|one| code(true, true, one)), [1, 1, 1]);
+    }
+}

@@ -1,18 +1,16 @@
 //! `worldswitch test`: what a change costs, and the functions that are the cause.
 
-mod budget;
-
 use crate::cli::{STDOUT, TestArgs, session};
 use crate::shared::suite::Layout;
 use crate::shared::{Done, export, on_stdout, write};
-use anyhow::Context;
-use budget::{Budget, paste};
+use anyhow::{Context, bail};
 use std::path::Path;
 use std::rc::Rc;
 use std::time::SystemTime;
+use ws_budget::{Budget, KeptUp, fresh};
 use ws_report::MAIN;
-use ws_runner::{Benchmarks, benchmarks};
-use ws_terminal::{Colours, output};
+use ws_runner::{Benchmarks, benchmarks, parts};
+use ws_terminal::{Colours, Usage, output};
 use ws_trial::{Asked, Sides, Trial, Tried};
 
 /// Name of the page in the results' folder.
@@ -39,12 +37,23 @@ pub fn test(args: &TestArgs, colours: Colours) -> anyhow::Result<Done> {
         parts: args.parts.to_parts(),
     };
     let sides = Sides::of(&asked)?;
-    let budget = Budget::of(args)?;
+    let (limits, kept_up) = match args.budget.as_deref() {
+        None => (None, None),
+        Some(path) if args.write => (None, Some((path, KeptUp::read(path)?))),
+        Some(path) if path.exists() => {
+            let budget = Budget::read(path, &parts::resources(&asked.parts))?;
+            (Some(budget.limits()), None)
+        }
+        Some(path) => bail!(Usage(format!(
+            "there is no budget {}: --write makes it",
+            path.display()
+        ))),
+    };
     let folder = Rc::new(args.output.to_output().make(SystemTime::now())?);
     folder.must_be_empty()?;
     let mut tried = Tried::of(&asked, &sides, &folder, &session)?;
-    if let Some(budget) = &budget {
-        budget.check(&mut tried.trial);
+    if let Some(limits) = &limits {
+        tried.trial.check_budget(limits);
     }
     if !args.no_explain {
         tried.explain(&session)?;
@@ -59,8 +68,10 @@ pub fn test(args: &TestArgs, colours: Colours) -> anyhow::Result<Done> {
         None => forget(&path)?,
     }
     output::remark(&format!("the page is {}", page.display()), colours);
-    if let Some(budget) = &budget {
-        budget.keep_up(args, trial, colours)?;
+    if let Some((path, kept_up)) = kept_up {
+        if write(path, kept_up.with(&trial.budget())?.as_bytes())? {
+            output::remark(&format!("the budget is in {}", path.display()), colours);
+        }
     }
     Ok(match tried.is_whole {
         true => Done::Judged(trial.outcome),
@@ -96,11 +107,14 @@ fn show(args: &TestArgs, trial: &Trial) -> anyhow::Result<()> {
     }
     export(args.exports.json_to(), || Ok(trial.to_json()?))?;
     export(args.exports.markdown_to(), || {
-        Ok(trial.to_markdown(&paste(trial)))
+        Ok(trial.to_markdown(&fresh(&trial.budget())))
     })?;
     match &args.comment {
         Some(path) if trial.has_findings() => {
-            export(Some(path), || Ok(trial.to_markdown(&paste(trial))))
+            export(
+                Some(path),
+                || Ok(trial.to_markdown(&fresh(&trial.budget()))),
+            )
         }
         Some(path) if path != Path::new(STDOUT) => forget(path),
         _ => Ok(()),
