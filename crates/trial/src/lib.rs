@@ -10,6 +10,7 @@
 )]
 
 mod budget;
+mod changed;
 mod explained;
 mod flame;
 mod guilty;
@@ -25,6 +26,7 @@ mod trial;
 mod tried;
 
 pub use budget::{HeadFigure, OverBudget};
+pub use changed::changed;
 pub use flame::{Call, calls};
 pub use guilty::{Guilty, guilty};
 pub use hunks::Hunks;

@@ -1,13 +1,13 @@
 //! `worldswitch report`: writes results as one HTML page.
 
 use crate::cli::ReportArgs;
-use crate::shared::page::{Asked, Bases, told, write};
+use crate::shared::page::write;
 use crate::shared::{Done, events};
 use anyhow::{Context, anyhow, bail};
 use std::path::Path;
 use ws_explain::explained::Explained;
 use ws_report::is_baseline;
-use ws_report::page::Simulated;
+use ws_report::page::{Asked, Bases, Simulated};
 use ws_results::{FindError, ResultFile};
 use ws_terminal::{Colours, Usage, input, output};
 
@@ -50,17 +50,14 @@ pub fn report(args: &ReportArgs, colours: Colours) -> anyhow::Result<Done> {
         })?);
     }
     order(&mut results, asked.baseline.as_deref());
-    let written = write(&args.output, &results, asked)?;
-    for why in &written.refused {
+    let (written, refused) = write(&args.output, &results, asked)?;
+    for why in &refused {
         output::error(&anyhow!("{why}"), colours);
     }
-    if written.is_file {
-        output::remark(&told(&args.output), colours);
+    if let Some(written) = written {
+        output::remark(&written, colours);
     }
-    Ok(match written.refused.is_empty() {
-        true => Done::Whole,
-        false => Done::InPart,
-    })
+    Ok(Done::whole_if(refused.is_empty()))
 }
 
 /// Loads the results of `--base`: a folder's, or a single one.

@@ -1,10 +1,8 @@
 //! Code that several commands share: outcomes of commands, and their output.
 
-mod changed;
 pub mod events;
 pub mod judged;
 pub mod page;
-pub mod pairs;
 pub mod suite;
 pub mod tables;
 pub mod traffics;

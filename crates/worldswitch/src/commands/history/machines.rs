@@ -1,7 +1,7 @@
 //! `worldswitch history hosts` and `history report`: results of many hosts.
 
 use super::asked;
-use crate::shared::page::{Asked, told, write};
+use crate::shared::page::write;
 use anyhow::bail;
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -9,6 +9,7 @@ use ws_analysis::{HostKind, Thresholds, judge_hosts};
 use ws_history::by_kernel;
 use ws_history::{Filter, Run, Store};
 use ws_report::Hosts;
+use ws_report::page::Asked;
 use ws_results::ResultFile;
 use ws_terminal::{Colours, output};
 
@@ -55,8 +56,8 @@ pub(super) fn report(
         hosts: Some(kinds),
         ..Asked::default()
     };
-    if write(path, &shown, asked)?.is_file {
-        output::remark(&told(path), colours);
+    if let (Some(written), _) = write(path, &shown, asked)? {
+        output::remark(&written, colours);
     }
     Ok(())
 }

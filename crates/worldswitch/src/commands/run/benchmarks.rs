@@ -7,6 +7,7 @@ use crate::shared::{Done, export, on_stdout, page, views};
 use anyhow::bail;
 use std::path::Path;
 use ws_machines::name::parse_list;
+use ws_report::page::Asked;
 use ws_report::{Options, Table};
 use ws_results::ResultFile;
 use ws_runner::{Benchmarks, Measured, measure};
@@ -78,13 +79,14 @@ fn show(
     output::remark(&format!("results are in {}", folder.display()), colours);
     if args.report {
         let path = folder.join(page::FILE);
-        let asked = page::Asked {
+        let asked = Asked {
             baseline: options.baseline,
             allow: args.allow.clone(),
-            ..page::Asked::default()
+            ..Asked::default()
         };
-        page::write(&path, &results, asked)?;
-        output::remark(&page::told(&path), colours);
+        if let (Some(written), _) = page::write(&path, &results, asked)? {
+            output::remark(&written, colours);
+        }
     }
     if let Some(table) = has_next.filter(|_| !on_stdout) {
         tables::next(&table, folder, colours);

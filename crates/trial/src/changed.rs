@@ -8,21 +8,12 @@ use ws_explain::explained::Explained;
 use ws_machines::name::PlatformName;
 use ws_machines::platforms;
 use ws_recorder::{Explainer, LEAST};
-use ws_report::ChangeExplained;
+use ws_report::{ChangeExplained, Changed};
 use ws_results::ResultFile;
 use ws_runner::Session;
 use ws_runner::parts::{self, Parts};
 use ws_terminal::output;
 use ws_text::number::signed;
-
-/// A benchmark that changed.
-pub struct Changed<'a> {
-    pub base: &'a ResultFile,
-    pub other: &'a ResultFile,
-    pub benchmark: String,
-    /// Added instructions; `None` if the benchmark was compared on time.
-    pub added: Option<f64>,
-}
 
 /// Explanations by platform and benchmark; `None` if the user stopped the command.
 type Known = BTreeMap<(String, String), Option<Explained>>;
@@ -58,8 +49,8 @@ pub fn changed(
             output::data(&format!("\n{text}"))?;
         }
         explained.push(ChangeExplained {
-            base: row.base.platform.clone(),
-            other: row.other.platform.clone(),
+            base: row.pair.0.platform.clone(),
+            other: row.pair.1.platform.clone(),
             benchmark: row.benchmark.clone(),
             why: difference.as_ref().err().cloned(),
             difference: difference.ok(),
@@ -90,7 +81,7 @@ fn difference(
         bail!("compared in time, but only instructions can be explained");
     }
     // Both machines are checked before either is booted, which takes minutes.
-    let names = [as_now(row.base, parts)?, as_now(row.other, parts)?];
+    let names = [as_now(row.pair.0, parts)?, as_now(row.pair.1, parts)?];
     let explainer = Explainer {
         benchmark: &row.benchmark,
         parts,
