@@ -28,7 +28,7 @@ fn the_committed_schemas_are_those_of_the_types() {
         ("history", of::<super::history::History<'_>>()),
         ("hosts", of::<ws_report::Hosts>()),
         ("io", of::<ws_report::Requests>()),
-        ("io-servers", of::<super::run::Servers>()),
+        ("io-servers", of::<ws_io::table::Servers>()),
         ("lab", of::<ws_catalog::Listed<'_>>()),
         ("nested", of::<ws_report::Nested>()),
         ("nested-apps", of::<ws_report::NestedApps>()),

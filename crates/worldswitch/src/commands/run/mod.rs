@@ -10,7 +10,7 @@ mod place;
 #[cfg(test)]
 pub use apps::Workloads;
 #[cfg(test)]
-pub use io::{Devices, Servers};
+pub use io::Devices;
 
 use crate::cli::{RunArgs, Work};
 use crate::shared::Done;

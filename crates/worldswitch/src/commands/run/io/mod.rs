@@ -3,12 +3,9 @@
 mod explained;
 mod host;
 mod lab;
-mod table;
 
 #[cfg(test)]
 pub use lab::Devices;
-#[cfg(test)]
-pub use table::Servers;
 
 use crate::cli::io::IoArgs;
 use crate::shared::Done;

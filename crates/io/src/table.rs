@@ -1,4 +1,4 @@
-//! The table of `worldswitch run io`.
+//! The table of measured servers.
 
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -59,7 +59,7 @@ impl Over {
         values.sort_by(f64::total_cmp);
         Some(Self {
             least: *values.first()?,
-            median: ws_analysis::statistics::median(&values)?,
+            median: ws_analysis::median(&values)?,
             most: *values.last()?,
         })
     }
@@ -236,12 +236,12 @@ pub fn crowded(results: &[ResultFile]) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::client::{Replies, Writes};
+    use crate::load::{Group, Load, Work};
+    use crate::measure::Setting;
+    use crate::results::Run;
+    use crate::server::Disk;
     use std::time::{Duration, SystemTime};
-    use ws_io::client::{Replies, Writes};
-    use ws_io::load::{Group, Load, Work};
-    use ws_io::measure::Setting;
-    use ws_io::results::Run;
-    use ws_io::server::Disk;
 
     #[test]
     fn clients_that_share_cpus_are_reported() {
