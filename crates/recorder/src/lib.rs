@@ -3,9 +3,23 @@
 mod counted;
 pub mod debug;
 mod operation;
+mod requests;
+mod workloads;
 
-pub use counted::{Recorded, functions, ticks};
+use ws_terminal::output;
+use ws_text::Sheet;
+
 pub use operation::{Explainer, Texts, machine, symbols, temporary_folder};
+pub use requests::Requests;
+pub use workloads::Workloads;
 
 /// Default threshold of a difference: functions whose own instructions changed by fewer are summed up.
 pub const LEAST: u64 = 10;
+
+/// Prints tables, each below its title.
+fn titled(tables: impl IntoIterator<Item = (String, Sheet)>) -> anyhow::Result<()> {
+    for (title, table) in tables {
+        output::data(&format!("\n{title}\n{}", table.to_terminal("")))?;
+    }
+    Ok(())
+}

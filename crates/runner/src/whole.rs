@@ -12,6 +12,15 @@ use ws_machines::name::PlatformName;
 use ws_machines::platforms;
 use ws_terminal::{Usage, output};
 
+/// End of the message on a platform without devices: what it lacks, and which platform to choose.
+pub const NO_DEVICES: &str =
+    "VM with devices to measure: choose lab:kvm-linux or another recipe with a [vm.io]";
+
+/// Whether the recipe has a VM with devices to measure.
+pub fn has_devices(recipe: &Recipe) -> bool {
+    recipe.vm.as_ref().is_some_and(|vm| vm.io.is_some())
+}
+
 /// Measures rows of whole Linux machines, after it has checked that each platform has them.
 ///
 /// # Errors

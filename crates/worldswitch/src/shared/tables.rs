@@ -44,11 +44,6 @@ pub fn text(table: &Table, shown: Shown, colours: Colours) -> String {
     finding + &main.to_terminal_in_brief(colours.stdout, columns)
 }
 
-/// Prints a title and a table.
-pub fn titled(title: &str, table: &Sheet) -> anyhow::Result<()> {
-    output::data(&format!("\n{title}\n{}", table.to_terminal("")))
-}
-
 /// Command for Intel's machines. These are not default platforms: a boot of Bochs takes half a minute.
 const INTEL: &str = "run --on lab:intel-native,lab:kvm-intel,lab:kvm-intel-shadow";
 

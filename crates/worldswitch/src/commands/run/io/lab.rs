@@ -1,14 +1,13 @@
 //! Devices of a VM in the lab: instructions and exits of one request.
 
-use super::explained;
 use crate::cli::io::IoArgs;
 use crate::cli::session;
 use crate::shared::{Done, export, on_stdout};
 use anyhow::bail;
 use schemars::JsonSchema;
 use serde::Serialize;
-use ws_lab::recipe::Recipe;
 use ws_machines::name::{PlatformName, parse_list};
+use ws_recorder as recorder;
 use ws_report::Requests;
 use ws_runner::rows::{self, RowsOf};
 use ws_runner::{RunSpec, parts, whole};
@@ -17,15 +16,6 @@ use ws_terminal::{Colours, output};
 
 /// Default platform: the lab's own with devices.
 const PLATFORM: &str = "lab:kvm-linux";
-
-/// End of the message on a platform without devices: what it lacks, and which platform to choose.
-pub const HAS_NO: &str =
-    "VM with devices to measure: choose lab:kvm-linux or another recipe with a [vm.io]";
-
-/// Whether the recipe has a VM with devices to measure.
-pub fn has_devices(recipe: &Recipe) -> bool {
-    recipe.vm.as_ref().is_some_and(|vm| vm.io.is_some())
-}
 
 /// Measures and shows the results.
 pub fn lab(args: &IoArgs, colours: Colours) -> anyhow::Result<Done> {
@@ -40,7 +30,11 @@ pub fn lab(args: &IoArgs, colours: Colours) -> anyhow::Result<Done> {
         busy: lab.busy,
     };
     let choice = match lab.explain {
-        true => Some(explained::choice(args, &devices)?),
+        true => Some(recorder::Requests::choose(
+            &lab.on.concat(),
+            &devices,
+            lab.parts.to_parts(),
+        )?),
         false => None,
     };
     let spec = RunSpec {
@@ -53,7 +47,7 @@ pub fn lab(args: &IoArgs, colours: Colours) -> anyhow::Result<Done> {
         ..RunSpec::default()
     };
     let session = session(colours)?;
-    let measured = whole::measure(&spec, has_devices, HAS_NO, &session)?;
+    let measured = whole::measure(&spec, whole::has_devices, whole::NO_DEVICES, &session)?;
     let (results, is_whole) = measured.finish(colours);
     let mut done = Done::whole_if(is_whole);
     let mut requests = Requests::of(&results, &ws_report::reference::load()?);
@@ -65,7 +59,7 @@ pub fn lab(args: &IoArgs, colours: Colours) -> anyhow::Result<Done> {
     }
     export(lab.exports.markdown_to(), || Ok(requests.to_markdown()))?;
     if let Some(choice) = choice {
-        match explained::explained(args, &choice, !on_stdout, colours)? {
+        match choice.explain(!on_stdout, &session)? {
             Some(explained) => requests.explained = explained,
             None => done = Done::InPart,
         }
@@ -84,7 +78,7 @@ fn list(args: &IoArgs) -> anyhow::Result<Done> {
     let lab = parts::recipes(&args.parts.lab.to_places())?;
     let mut devices: Vec<Device> = Vec::new();
     for name in &names {
-        let recipe = whole::recipe(&lab, name, has_devices, HAS_NO)?;
+        let recipe = whole::recipe(&lab, name, whole::has_devices, whole::NO_DEVICES)?;
         for device in recipe
             .vm
             .and_then(|vm| vm.io)

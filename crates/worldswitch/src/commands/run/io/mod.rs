@@ -1,6 +1,5 @@
 //! `worldswitch run io`: the cost of I/O, with servers on this host or with a VM's devices in the lab.
 
-mod explained;
 mod host;
 mod lab;
 

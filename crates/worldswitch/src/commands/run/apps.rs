@@ -1,13 +1,12 @@
 //! `worldswitch run apps`: applications natively and in virtual machines, in the lab and in real time on this host.
 
-mod spread;
-
 use crate::cli::{AppsArgs, session};
 use crate::shared::traffics::traffics;
 use crate::shared::{Done, export, on_stdout};
 use anyhow::bail;
 use schemars::JsonSchema;
 use serde::Serialize;
+use ws_recorder as recorder;
 use ws_report::Apps;
 use ws_results::ResultFile;
 use ws_runner::rows::RowsOf;
@@ -23,7 +22,11 @@ pub fn apps(args: &AppsArgs, colours: Colours) -> anyhow::Result<Done> {
     let [json, markdown] = args.usual.exports.files();
     let on_stdout = on_stdout([json, markdown])?;
     let choice = match args.explain {
-        true => Some(spread::choice(args)?),
+        true => Some(recorder::Workloads::choose(
+            &args.on.concat(),
+            args.workload.as_ref(),
+            args.usual.parts.to_parts(),
+        )?),
         false => None,
     };
     let (mut results, is_whole) = measured(args, colours)?;
@@ -40,11 +43,8 @@ pub fn apps(args: &AppsArgs, colours: Colours) -> anyhow::Result<Done> {
     }
     let mut done = Done::whole_if(is_whole);
     if let Some(choice) = choice {
-        let shown = spread::Shown {
-            print: !on_stdout,
-            reference: &reference,
-        };
-        match spread::explained(args, &choice, &mut apps, &shown, colours)? {
+        let session = session(colours)?;
+        match choice.explain(&mut apps, &reference, !on_stdout, &session)? {
             Some(explained) => apps.explained = explained,
             None => done = Done::InPart,
         }

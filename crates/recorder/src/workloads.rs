@@ -1,8 +1,9 @@
-//! `worldswitch run apps --explain`: the functions that execute a workload's instructions, natively and in a VM.
+//! The functions that execute a workload's instructions, natively and in a VM.
 
-use crate::cli::{AppsArgs, session};
-use crate::shared::tables::titled;
+use crate::counted::{Recorded, functions, ticks};
+use crate::titled;
 use anyhow::{Context, bail};
+use regex::Regex;
 use std::fs;
 use std::ops::RangeInclusive;
 use ws_explain::spread::{Comparison, Run, Software, Spread, WorkloadExplained};
@@ -15,7 +16,6 @@ use ws_lab::workload::{Place, Workload};
 use ws_machines::name::PlatformName;
 use ws_machines::shipped::Shipped;
 use ws_machines::{lab, platforms};
-use ws_recorder::{Recorded, functions, ticks};
 use ws_report::Apps;
 use ws_report::reference::Reference;
 use ws_runner::Session;
@@ -30,11 +30,12 @@ const WORKLOADS_AT_MOST: usize = 3;
 /// executes no marks.
 const WINDOW: &str = "window_run";
 
-/// Choice to explain: a platform without a VM, one with a VM, and workloads.
-pub struct Choice {
+/// Workloads to explain on a platform without a VM and on one with a VM.
+pub struct Workloads {
     natively: Side,
     in_vm: Side,
     workloads: Vec<Workload>,
+    parts: Parts,
 }
 
 /// A platform to record.
@@ -43,39 +44,122 @@ struct Side {
     recipe: Recipe,
 }
 
-/// Reads the choice of `--explain`.
-///
-/// # Errors
-/// Wrong usage: the platforms are not one native and one with a VM, or there are too many workloads.
-pub fn choice(args: &AppsArgs) -> anyhow::Result<Choice> {
-    let lab = parts::recipes(&args.usual.parts.lab.to_places())?;
-    let workloads = workloads(args, &lab)?;
-    let names: Vec<&PlatformName> = args.on.iter().flatten().collect();
-    let [natively, in_vm] = *names else {
-        bail!(Usage(
-            "--explain compares two platforms: --on lab:linux,lab:kvm-linux".to_owned()
-        ));
-    };
-    let (natively, in_vm) = (side(natively, &lab)?, side(in_vm, &lab)?);
-    for (side, has_vm) in [(&natively, false), (&in_vm, true)] {
-        if side.recipe.vm.is_some() != has_vm {
+impl Workloads {
+    /// Chooses the workloads that match, on these platforms.
+    ///
+    /// # Errors
+    /// Wrong usage: the platforms are not one native and one with a VM, or there are too many workloads.
+    pub fn choose(
+        on: &[PlatformName],
+        matching: Option<&Regex>,
+        parts: Parts,
+    ) -> anyhow::Result<Self> {
+        let lab = parts::recipes(&parts.lab)?;
+        let workloads = workloads(matching, &lab)?;
+        let [natively, in_vm] = on else {
+            bail!(Usage(
+                "--explain compares two platforms: --on lab:linux,lab:kvm-linux".to_owned()
+            ));
+        };
+        let (natively, in_vm) = (side(natively, &lab)?, side(in_vm, &lab)?);
+        for (side, has_vm) in [(&natively, false), (&in_vm, true)] {
+            if side.recipe.vm.is_some() != has_vm {
+                bail!(Usage(format!(
+                    "--explain compares a machine without a VM with one that has one, in this order: {} does not fit; choose --on lab:linux,lab:kvm-linux",
+                    side.name
+                )));
+            }
+        }
+        if natively.recipe.architecture != in_vm.recipe.architecture {
             bail!(Usage(format!(
-                "--explain compares a machine without a VM with one that has one, in this order: {} does not fit; choose --on lab:linux,lab:kvm-linux",
-                side.name
+                "--explain compares machines of one architecture, and {} and {} have two",
+                natively.name, in_vm.name
             )));
         }
+        Ok(Self {
+            natively,
+            in_vm,
+            workloads,
+            parts,
+        })
     }
-    if natively.recipe.architecture != in_vm.recipe.architecture {
-        bail!(Usage(format!(
-            "--explain compares machines of one architecture, and {} and {} have two",
-            natively.name, in_vm.name
-        )));
+
+    /// Boots each platform once more, recorded. Adds the parts of transactions to `apps`. `print`: also prints functions,
+    /// exits and parts. Returns `None` if the user stopped the command.
+    pub fn explain(
+        &self,
+        apps: &mut Apps,
+        reference: &Reference,
+        print: bool,
+        session: &Session,
+    ) -> anyhow::Result<Option<Vec<WorkloadExplained>>> {
+        let Some(natively) = self.spreads(&self.natively, session)? else {
+            return Ok(None);
+        };
+        let Some(in_vm) = self.spreads(&self.in_vm, session)? else {
+            return Ok(None);
+        };
+        let names = [&self.natively, &self.in_vm].map(|side| side.name.to_string());
+        let mut explained = Vec::new();
+        let pairs = natively.iter().zip(&in_vm);
+        for (workload, (natively, in_vm)) in self.workloads.iter().zip(pairs) {
+            let comparison = Comparison {
+                workload: (&workload.name, &workload.unit),
+                units: workload.units - workload.shorter(),
+                natively: (&names[0], natively),
+                in_vm: (&names[1], in_vm),
+            };
+            if print {
+                let mut of_it = apps.predicted.iter();
+                let of_it =
+                    of_it.find(|of| of.workload == workload.name && of.platform == names[1]);
+                let exits_cost = of_it.and_then(|predicted| predicted.exits_cost);
+                let tables = [comparison.table(), comparison.components_table(exits_cost)];
+                titled(tables.into_iter().chain(comparison.exits_table()))?;
+                output::data(&format!("\n{}", comparison.proof()))?;
+            }
+            explained.push(comparison.explained());
+            for (name, spread) in names.iter().zip([natively, in_vm]) {
+                take_apart(apps, workload, name, spread, reference, session.colours);
+            }
+        }
+        if let Some(parts) = apps.recorded_to_terminal().filter(|_| print) {
+            output::data(&parts)?;
+        }
+        Ok(Some(explained))
     }
-    Ok(Choice {
-        natively,
-        in_vm,
-        workloads,
-    })
+
+    /// Counts the functions that a platform executes in each workload, in order. Returns `None` if the user stopped
+    /// the command.
+    fn spreads(&self, side: &Side, session: &Session) -> anyhow::Result<Option<Vec<Spread>>> {
+        let Side { name, recipe } = side;
+        let Some(software) = functions(name, &self.parts, session)? else {
+            return Ok(None);
+        };
+        let mut spreads = Vec::new();
+        for workload in &self.workloads {
+            let recorded = Recorded {
+                platform: name,
+                row: &workload.name,
+                rows: RowsOf::Applications,
+                marks: window(recipe, workload, &self.parts)?,
+                has_dom0: matches!(recipe.hypervisor, Hypervisor::Xen { .. }),
+                points: points(recipe, workload, &software)?,
+            };
+            let Some((counts, samples)) = recorded.counts(&self.parts, session)? else {
+                return Ok(None);
+            };
+            let run = Run {
+                row: &workload.name,
+                ticks: ticks(&samples),
+                has_shorter: workload.shorter() > 0,
+                has_idle: has_several_cpus(recipe),
+            };
+            let spread = Spread::of(&counts, &software, &run);
+            spreads.push(spread.with_context(|| name.to_string())?);
+        }
+        Ok(Some(spreads))
+    }
 }
 
 /// Finds a platform's recipe, which must be of a machine that can be recorded.
@@ -105,12 +189,12 @@ fn side(name: &PlatformName, lab: &Lab) -> anyhow::Result<Side> {
     })
 }
 
-fn workloads(args: &AppsArgs, lab: &Lab) -> anyhow::Result<Vec<Workload>> {
-    let is_chosen = |name: &String| args.workload.as_ref().is_some_and(|of| of.is_match(name));
+fn workloads(matching: Option<&Regex>, lab: &Lab) -> anyhow::Result<Vec<Workload>> {
+    let is_chosen = |name: &String| matching.is_some_and(|of| of.is_match(name));
     let mut names = lab.workloads()?;
     names.retain(is_chosen);
     if names.is_empty() || names.len() > WORKLOADS_AT_MOST {
-        let found = match args.workload {
+        let found = match matching {
             Some(_) => format!("{} match", names.len()),
             None => "none was named".to_owned(),
         };
@@ -130,61 +214,6 @@ fn workloads(args: &AppsArgs, lab: &Lab) -> anyhow::Result<Vec<Workload>> {
         )));
     }
     Ok(workloads)
-}
-
-/// Texts that are shown besides the measured figures.
-pub struct Shown<'a> {
-    /// Whether tables are printed.
-    pub print: bool,
-    pub reference: &'a Reference,
-}
-
-/// Boots each platform once more, recorded. Prints functions and exits, and the parts of transactions, which it also adds
-/// to `apps`. Returns `None` if the user stopped the command.
-pub fn explained(
-    args: &AppsArgs,
-    choice: &Choice,
-    apps: &mut Apps,
-    shown: &Shown<'_>,
-    colours: Colours,
-) -> anyhow::Result<Option<Vec<WorkloadExplained>>> {
-    let session = session(colours)?;
-    let of = |side: &Side| spreads(args, choice, side, &session);
-    let Some(natively) = of(&choice.natively)? else {
-        return Ok(None);
-    };
-    let Some(in_vm) = of(&choice.in_vm)? else {
-        return Ok(None);
-    };
-    let names = [&choice.natively, &choice.in_vm].map(|side| side.name.to_string());
-    let mut explained = Vec::new();
-    let pairs = natively.iter().zip(&in_vm);
-    for (workload, (natively, in_vm)) in choice.workloads.iter().zip(pairs) {
-        let comparison = Comparison {
-            workload: (&workload.name, &workload.unit),
-            units: workload.units - workload.shorter(),
-            natively: (&names[0], natively),
-            in_vm: (&names[1], in_vm),
-        };
-        if shown.print {
-            let mut of_it = apps.predicted.iter();
-            let of_it = of_it.find(|of| of.workload == workload.name && of.platform == names[1]);
-            let exits_cost = of_it.and_then(|predicted| predicted.exits_cost);
-            let tables = [comparison.table(), comparison.components_table(exits_cost)];
-            for (title, table) in tables.into_iter().chain(comparison.exits_table()) {
-                titled(&title, &table)?;
-            }
-            output::data(&format!("\n{}", comparison.proof()))?;
-        }
-        explained.push(comparison.explained());
-        for (name, spread) in names.iter().zip([natively, in_vm]) {
-            take_apart(apps, workload, name, spread, shown.reference, colours);
-        }
-    }
-    if let Some(parts) = apps.recorded_to_terminal().filter(|_| shown.print) {
-        output::data(&parts)?;
-    }
-    Ok(Some(explained))
 }
 
 /// Adds the parts of a workload's transaction, if they were recorded.
@@ -209,44 +238,6 @@ fn take_apart(
             );
         }
     }
-}
-
-/// Counts the functions that a platform executes in each workload, in order. Returns `None` if the user stopped the
-/// command.
-fn spreads(
-    args: &AppsArgs,
-    choice: &Choice,
-    side: &Side,
-    session: &Session,
-) -> anyhow::Result<Option<Vec<Spread>>> {
-    let parts = &args.usual.parts.to_parts();
-    let Side { name, recipe } = side;
-    let Some(software) = functions(name, parts, session)? else {
-        return Ok(None);
-    };
-    let mut spreads = Vec::new();
-    for workload in &choice.workloads {
-        let recorded = Recorded {
-            platform: name,
-            row: &workload.name,
-            rows: RowsOf::Applications,
-            marks: window(recipe, workload, parts)?,
-            has_dom0: matches!(recipe.hypervisor, Hypervisor::Xen { .. }),
-            points: points(recipe, workload, &software)?,
-        };
-        let Some((counts, samples)) = recorded.counts(parts, session)? else {
-            return Ok(None);
-        };
-        let run = Run {
-            row: &workload.name,
-            ticks: ticks(&samples),
-            has_shorter: workload.shorter() > 0,
-            has_idle: has_several_cpus(recipe),
-        };
-        let spread = Spread::of(&counts, &software, &run);
-        spreads.push(spread.with_context(|| name.to_string())?);
-    }
-    Ok(Some(spreads))
 }
 
 /// Whether the agent can't take idle time off, as a CPU's idle time does not say when all CPUs were idle.
