@@ -1,10 +1,11 @@
 //! Subcommands and options of `worldswitch history`.
 
-use super::values::right;
+use super::values::{one_of, right};
 use super::{Form, JudgeArgs, file};
-use clap::{Args, Subcommand, ValueEnum};
+use clap::builder::TypedValueParser;
+use clap::{Args, Subcommand};
 use std::path::PathBuf;
-use ws_history::Right;
+use ws_history::{By, Filter, Right};
 
 const CHECK_HELP: &str = "\
 Exit codes, the first that applies:
@@ -52,12 +53,8 @@ pub enum HistoryWhat {
     },
     /// List the runs, oldest first.
     List {
-        /// Use only runs of this platform and its variants.
-        #[arg(long, value_name = "PLATFORM")]
-        platform: Option<String>,
-        /// Use only runs of this host.
-        #[arg(long, value_name = "HOST")]
-        host: Option<String>,
+        #[command(flatten)]
+        of: FilterArgs,
         /// Print JSON.
         #[arg(long)]
         json: bool,
@@ -82,12 +79,8 @@ pub enum HistoryWhat {
     /// Compare the newest run of each pinned platform with the pinned run.
     #[command(after_help = CHECK_HELP)]
     Check {
-        /// Use only runs of this platform and its variants.
-        #[arg(long, value_name = "PLATFORM")]
-        platform: Option<String>,
-        /// Use only runs of this host.
-        #[arg(long, value_name = "HOST")]
-        host: Option<String>,
+        #[command(flatten)]
+        of: FilterArgs,
         /// Accept that no run is newer than the pinned run, as in a new history. Without this option, the exit code is
         /// then 4.
         #[arg(long)]
@@ -109,12 +102,8 @@ pub enum HistoryWhat {
     },
     /// Write an HTML page: the newest run of each platform, and the hosts.
     Report {
-        /// Use only runs of this platform and its variants.
-        #[arg(long, value_name = "PLATFORM")]
-        platform: Option<String>,
-        /// Use only runs of this host.
-        #[arg(long, value_name = "HOST")]
-        host: Option<String>,
+        #[command(flatten)]
+        of: FilterArgs,
         /// The HTML file to write; - is standard output.
         #[arg(short, long, value_name = "FILE", default_value = "history.html",
             value_parser = file(Form::Html))]
@@ -145,19 +134,36 @@ pub enum HistoryWhat {
     },
 }
 
+/// Choice of runs.
 #[derive(Debug, Args)]
-pub struct PlotArgs {
-    /// The benchmark.
-    #[arg(value_name = "BENCH")]
-    pub bench: String,
+pub struct FilterArgs {
     /// Use only runs of this platform and its variants.
     #[arg(long, value_name = "PLATFORM")]
     pub platform: Option<String>,
     /// Use only runs of this host.
     #[arg(long, value_name = "HOST")]
     pub host: Option<String>,
+}
+
+impl FilterArgs {
+    /// Converts the choice for the code that reads the history.
+    pub fn to_filter(&self) -> Filter<'_> {
+        Filter {
+            platform: self.platform.as_deref(),
+            host: self.host.as_deref(),
+        }
+    }
+}
+
+#[derive(Debug, Args)]
+pub struct PlotArgs {
+    /// The benchmark.
+    #[arg(value_name = "BENCH")]
+    pub bench: String,
+    #[command(flatten)]
+    pub of: FilterArgs,
     /// Order of the values. By kernel, a value is the median of all runs of a kernel.
-    #[arg(long, value_enum, default_value = "date")]
+    #[arg(long, value_parser = by(), default_value = "date")]
     pub by: By,
     /// Print the values as JSON instead.
     #[arg(long, conflicts_with = "svg")]
@@ -167,9 +173,7 @@ pub struct PlotArgs {
     pub svg: Option<PathBuf>,
 }
 
-/// The order of a plot.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum By {
-    Date,
-    Kernel,
+/// Parses the order of a plot.
+fn by() -> impl TypedValueParser<Value = By> {
+    one_of(&[(By::Date, &["date"], ""), (By::Kernel, &["kernel"], "")])
 }

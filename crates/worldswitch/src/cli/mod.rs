@@ -24,7 +24,7 @@ use ws_terminal::{Colours, Stop};
 
 pub use explain::ExplainArgs;
 pub use form::{Form, file, file_of};
-pub use history::{By, HistoryArgs, HistoryWhat, PlotArgs};
+pub use history::{HistoryArgs, HistoryWhat, PlotArgs};
 pub use judge::{CompareArgs, Effect, JudgeArgs};
 pub use paper::PaperArgs;
 pub use results::{ModelArgs, ReportArgs, ShowArgs, Suite, View};

@@ -25,7 +25,7 @@ fn the_committed_schemas_are_those_of_the_types() {
         ("explain-diff", of::<ws_explain::diff::Difference>()),
         ("fleet", of::<ws_fleet::show::Fleet<'_>>()),
         ("fleet-cancel", of::<ws_fleet::cancel::Cancelled>()),
-        ("history", of::<super::history::History<'_>>()),
+        ("history", of::<ws_history::History<'_>>()),
         ("hosts", of::<ws_report::Hosts>()),
         ("io", of::<ws_report::Requests>()),
         ("io-servers", of::<ws_io::table::Servers>()),
@@ -35,7 +35,7 @@ fn the_committed_schemas_are_those_of_the_types() {
         ("papers", of::<ws_catalog::papers::Papers>()),
         ("place", of::<ws_report::Placement>()),
         ("platforms", of::<ws_catalog::Platforms<'_>>()),
-        ("series", of::<super::history::plot::Series<'_>>()),
+        ("series", of::<ws_history::Series<'_>>()),
         ("test", of::<ws_trial::Trial>()),
         ("workloads", of::<super::run::Workloads>()),
     ];

@@ -1,24 +1,23 @@
-//! `worldswitch history plot`: a benchmark over time or over kernels.
+//! A benchmark over time or over kernels.
 
-use super::{asked, filter};
-use crate::cli::{By, PlotArgs};
-use crate::shared::write as write_file;
-use anyhow::bail;
+use crate::{Kernels, Point, line_of};
 use schemars::JsonSchema;
 use serde::Serialize;
 use std::collections::BTreeMap;
-use std::fmt::Write;
-use ws_history::Kernels;
-use ws_history::{Point, Store, line_of};
-use ws_runner::benchmarks;
-use ws_terminal::columns::json;
-use ws_terminal::{Colours, Usage, output};
 use ws_text::{Set, Sheet, terminal};
+
+/// Order of the values.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum By {
+    Date,
+    /// By the kernel's version. A value is the median of all runs of a kernel.
+    Kernel,
+}
 
 /// Length of the longest bar of a plot in the terminal, in columns.
 const BAR: f64 = 40.0;
 
-/// The format version of `plot --json`.
+/// The format version of the JSON.
 const SERIES: &str = "worldswitch-series/1";
 
 /// A benchmark over time or over kernels, as JSON.
@@ -52,7 +51,8 @@ struct SeriesValue<'a> {
 }
 
 impl<'a> Series<'a> {
-    fn of(benchmark: &'a str, lines: &'a [Line]) -> Self {
+    /// Makes the JSON of a benchmark's lines.
+    pub fn of(benchmark: &'a str, lines: &'a [Line]) -> Self {
         let lines = lines.iter().map(|line| SeriesLine {
             platform: &line.platform,
             host: Some(line.host.as_str()).filter(|host| !host.is_empty()),
@@ -72,75 +72,18 @@ impl<'a> Series<'a> {
 }
 
 /// Values of the benchmark on a platform, each with its label (date or kernel).
-struct Line {
+#[derive(Debug)]
+pub struct Line {
     platform: String,
     /// Host, in a line by date and in time; else empty.
     host: String,
-    unit: String,
-    values: Vec<(String, f64)>,
-}
-
-/// Draws a benchmark over time or over kernels.
-pub(super) fn draw(store: &mut Store, args: &PlotArgs, colours: Colours) -> anyhow::Result<()> {
-    let points = store.points(&args.bench, filter(&args.platform, &args.host))?;
-    if points.is_empty() {
-        let known = store.benchmarks()?;
-        let instead = match (known.is_empty(), known.contains(&args.bench)) {
-            (true, _) => "the history has no figures".to_owned(),
-            (false, true) => "history list shows its platforms".to_owned(),
-            (false, false) => benchmarks::instead(&args.bench, &known),
-        };
-        bail!(Usage(format!(
-            "the history has no figure of {:?}{}; {instead}",
-            args.bench,
-            asked(filter(&args.platform, &args.host))
-        )));
-    }
-    let lines = lines(&points, args.by);
-    if args.json {
-        return output::data(&json(&Series::of(&args.bench, &lines))?);
-    }
-    if let Some(path) = &args.svg {
-        let [line] = lines.as_slice() else {
-            let names: Vec<String> = lines
-                .iter()
-                .map(|line| format!("{} in {}", line.name(), line.unit))
-                .collect();
-            bail!(Usage(format!(
-                "an SVG plot shows one platform in one unit, and the history has {}: choose one with --platform, and in time also --host",
-                names.join(", ")
-            )));
-        };
-        let name = format!(
-            "{} on {}, {} for one operation",
-            args.bench,
-            line.name(),
-            line.unit
-        );
-        let svg = ws_report::page::line(&name, &line.unit, &line.values);
-        if write_file(path, svg.as_bytes())? {
-            output::remark(&format!("the plot is {}", path.display()), colours);
-        }
-        return Ok(());
-    }
-    let mut out = String::new();
-    for line in &lines {
-        let platform = line.name();
-        let platform = terminal(&platform);
-        let _ = writeln!(
-            out,
-            "{} on {platform}, {} for one operation",
-            terminal(&args.bench),
-            terminal(&line.unit)
-        );
-        bars(&mut out, line);
-    }
-    output::data(&out)
+    pub unit: String,
+    pub values: Vec<(String, f64)>,
 }
 
 impl Line {
     /// Formats the platform, with the host if the line has one.
-    fn name(&self) -> String {
+    pub fn name(&self) -> String {
         match self.host.as_str() {
             "" => self.platform.clone(),
             host => format!("{} on {host}", self.platform),
@@ -150,7 +93,7 @@ impl Line {
 
 /// Makes a line for each platform and unit; by date and in time, also for each host. By kernel, a value is the median
 /// of the kernel's runs, and a machine with all its kernels is one line.
-fn lines(points: &[Point], by: By) -> Vec<Line> {
+pub fn lines(points: &[Point], by: By) -> Vec<Line> {
     let mut lines: BTreeMap<_, Vec<(&Point, String)>> = BTreeMap::new();
     for point in points {
         let run = &point.run;
@@ -192,36 +135,44 @@ fn by_kernel(points: &[(&Point, String)]) -> Vec<(String, f64)> {
     }
     let kernels = kernels.in_order().into_iter();
     let medians = kernels.filter_map(|kernel| {
-        let median = ws_analysis::statistics::median(values.get(&*kernel)?)?;
+        let median = ws_analysis::median(values.get(&*kernel)?)?;
         Some((kernel, median))
     });
     medians.collect()
 }
 
-/// Prints one line per value: its label, the value, and a bar from zero.
-fn bars(out: &mut String, line: &Line) {
-    let greatest = line
-        .values
-        .iter()
-        .map(|(_, value)| value.abs())
-        .fold(0.0, f64::max);
-    let mut sheet = Sheet::list([Set::Text, Set::Number, Set::Text]);
-    sheet.extend(line.values.iter().map(|(name, value)| {
-        let share = if greatest > 0.0 {
-            value.max(0.0) / greatest
-        } else {
-            0.0
-        };
-        let bar = "#".repeat((share * BAR).round() as usize);
-        [name.clone(), ws_report::value(*value, &line.unit), bar]
-    }));
-    out.push_str(&sheet.to_terminal("  "));
+impl Line {
+    /// Formats one line per value: its label, the value, and a bar from zero.
+    pub fn to_text(&self, benchmark: &str) -> String {
+        let greatest = self
+            .values
+            .iter()
+            .map(|(_, value)| value.abs())
+            .fold(0.0, f64::max);
+        let mut sheet = Sheet::list([Set::Text, Set::Number, Set::Text]);
+        sheet.extend(self.values.iter().map(|(name, value)| {
+            let share = if greatest > 0.0 {
+                value.max(0.0) / greatest
+            } else {
+                0.0
+            };
+            let bar = "#".repeat((share * BAR).round() as usize);
+            [name.clone(), ws_report::value(*value, &self.unit), bar]
+        }));
+        format!(
+            "{} on {}, {} for one operation\n{}",
+            terminal(benchmark),
+            terminal(&self.name()),
+            terminal(&self.unit),
+            sheet.to_terminal("  ")
+        )
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use ws_history::Run;
+    use crate::Run;
 
     fn point(kernel: &str, value: f64) -> Point {
         Point {
@@ -271,15 +222,18 @@ mod tests {
 
     #[test]
     fn a_bar_is_as_long_as_its_value() {
-        let mut out = String::new();
         let line = Line {
             platform: "x".into(),
             host: String::new(),
             unit: "insns".into(),
             values: vec![("a".into(), 4.0), ("bb".into(), 2.0), ("c".into(), -1.0)],
         };
-        bars(&mut out, &line);
-        let bars: Vec<usize> = out.lines().map(|line| line.matches('#').count()).collect();
+        let text = line.to_text("in");
+        let bars: Vec<usize> = text
+            .lines()
+            .skip(1)
+            .map(|line| line.matches('#').count())
+            .collect();
         assert_eq!(bars, [40, 20, 0]);
     }
 }

@@ -1,0 +1,260 @@
+//! `worldswitch history`: results over time, in an SQLite file or on a PostgreSQL server.
+
+use crate::cli::{HistoryArgs, HistoryWhat, JudgeArgs, PlotArgs};
+use crate::shared::judged::judge;
+use crate::shared::{Done, page, write as write_file};
+use anyhow::{anyhow, bail};
+use std::path::Path;
+use ws_analysis::Outcome;
+use ws_history::{
+    Address, Filter, History, Line, Place, Right, Series, Store, by_kernel, judged, lines, list,
+    newest, of_each_platform,
+};
+use ws_report::Hosts;
+use ws_report::page::Asked;
+use ws_runner::benchmarks;
+use ws_terminal::columns::json;
+use ws_terminal::{Colours, Usage, output};
+use ws_text::terminal;
+
+/// Runs a subcommand.
+pub fn history(args: &HistoryArgs, colours: Colours) -> anyhow::Result<Done> {
+    let place = &place(args)?;
+    let open = || Store::open(place);
+    match &args.what {
+        HistoryWhat::Add { runs, pin_first } => add(place, runs, *pin_first, colours)?,
+        HistoryWhat::List { of, json: as_json } => {
+            let runs = open()?.runs(of.to_filter())?;
+            output::data(&match as_json {
+                true => json(&History::of(&runs))?,
+                false => list(&runs),
+            })?;
+        }
+        HistoryWhat::Show { run, json: as_json } => {
+            let result = open()?.result(*run)?;
+            output::data(&match as_json {
+                true => json(&result)?,
+                false => ws_report::show(&result, colours.stdout),
+            })?;
+        }
+        HistoryWhat::Plot(plot) => draw(&mut open()?, plot, colours)?,
+        HistoryWhat::Pin { run } => output::remark(&open()?.pin(*run)?.pinned_text(), colours),
+        HistoryWhat::Check {
+            of,
+            allow_first,
+            how,
+        } => {
+            let judged = check(&mut open()?, of.to_filter(), *allow_first, how, colours)?;
+            return Ok(Done::Judged(judged));
+        }
+        HistoryWhat::Remove { run } => {
+            let run = open()?.remove(*run)?;
+            let text = format!("run {} of {} is removed", run.id, run.platform);
+            output::remark(&text, colours);
+        }
+        HistoryWhat::Hosts {
+            platform,
+            all,
+            json,
+        } => {
+            let hosts = hosts(&mut open()?, platform.as_deref())?;
+            output::data(&match json {
+                true => hosts.to_json()?,
+                false => hosts.to_terminal(colours.stdout, *all),
+            })?;
+        }
+        HistoryWhat::Report { of, output } => {
+            report(&mut open()?, of.to_filter(), output, colours)?;
+        }
+        HistoryWhat::Copy { to } => copy(place, to, colours)?,
+        HistoryWhat::Migrate => migrate(place, colours)?,
+        HistoryWhat::Grant { right, roles } => grant(&mut open()?, *right, roles, colours)?,
+    }
+    Ok(Done::Whole)
+}
+
+/// Returns the history's address: from the command line, else the usual one.
+fn place(args: &HistoryArgs) -> anyhow::Result<Place> {
+    Ok(match (&args.db, &args.store) {
+        (Some(url), _) => Place::Server(Box::new(Address::parse(url)?)),
+        (None, Some(path)) => Place::File(path.clone()),
+        (None, None) => Place::usual()?,
+    })
+}
+
+fn add(place: &Place, specs: &[String], pin_first: bool, colours: Colours) -> anyhow::Result<()> {
+    let results = ws_results::load_all(specs)?;
+    let mut store = Store::create(place)?;
+    for (result, added) in results.iter().zip(store.add_all(&results)?) {
+        let what = if added.new {
+            "is"
+        } else {
+            "was already there as"
+        };
+        let (platform, id) = (terminal(&result.platform), added.id);
+        let text = format!("{platform} of {} {what} run {id}", result.created);
+        output::remark(&text, colours);
+        if pin_first {
+            if let Some(run) = store.pin_first(id)? {
+                output::remark(&run.pinned_text(), colours);
+            }
+        }
+    }
+    Ok(())
+}
+
+fn copy(from: &Place, to: &str, colours: Colours) -> anyhow::Result<()> {
+    let to = &Place::parse(to)?;
+    let copied = Store::open(from)?.copy_to(&mut Store::create(to)?)?;
+    let numbers = match (copied.new, copied.same_numbers) {
+        (0, _) => "",
+        (_, true) => ", under the same numbers",
+        (_, false) => ", under new numbers",
+    };
+    let known = match copied.known {
+        0 => String::new(),
+        known => format!("; {known} were there already"),
+    };
+    let text = format!(
+        "{} runs and {} pins were copied to {to}{numbers}{known}",
+        copied.new, copied.pins
+    );
+    output::remark(&text, colours);
+    Ok(())
+}
+
+fn migrate(place: &Place, colours: Colours) -> anyhow::Result<()> {
+    let (before, now) = Store::migrate(place)?;
+    let what = match before == now {
+        true => format!("{place} already has version {now}"),
+        false => format!("{place} was upgraded from version {before} to version {now}"),
+    };
+    output::remark(&what, colours);
+    Ok(())
+}
+
+fn grant(
+    store: &mut Store,
+    right: Right,
+    roles: &[String],
+    colours: Colours,
+) -> anyhow::Result<()> {
+    store.grant(right, roles)?;
+    let may = match right {
+        Right::Read => "may read",
+        Right::Add => "may read and add",
+        Right::Nothing => "may do nothing",
+    };
+    for role in roles {
+        output::remark(&format!("{} {may}", terminal(role)), colours);
+    }
+    Ok(())
+}
+
+/// Judges the hosts of the newest runs.
+fn hosts(store: &mut Store, platform: Option<&str>) -> anyhow::Result<Hosts> {
+    let filter = Filter {
+        platform,
+        ..Filter::default()
+    };
+    let (_, kinds) = newest(store, filter)?;
+    if kinds.is_empty() {
+        bail!("no run{filter} names the host that measured");
+    }
+    Ok(Hosts::of(kinds))
+}
+
+/// Judges the newest run of each pinned platform against the pinned run.
+fn check(
+    store: &mut Store,
+    filter: Filter<'_>,
+    allow_first: bool,
+    how: &JudgeArgs,
+    colours: Colours,
+) -> anyhow::Result<Outcome> {
+    let pairs = store.pairs(filter)?;
+    if pairs.is_empty() {
+        bail!(
+            "no run{filter} is pinned, so check has no base: pin a run from history list with history pin RUN"
+        );
+    }
+    let (judged, mut alone) = judged(&pairs);
+    if allow_first {
+        for gap in alone.drain(..) {
+            let text = format!("not judged, accepted by --allow-first: {}", gap.why);
+            output::remark(&text, colours);
+        }
+    }
+    judge(&judged, alone, how, None, colours)
+}
+
+/// Writes the page of the newest runs.
+fn report(
+    store: &mut Store,
+    filter: Filter<'_>,
+    path: &Path,
+    colours: Colours,
+) -> anyhow::Result<()> {
+    let (results, kinds) = newest(store, filter)?;
+    if results.is_empty() {
+        bail!("the history has no run{filter}");
+    }
+    let asked = Asked {
+        trends: by_kernel(store, filter, &kinds)?,
+        hosts: Some(kinds),
+        ..Asked::default()
+    };
+    if let (Some(written), _) = page::write(path, &of_each_platform(results), asked)? {
+        output::remark(&written, colours);
+    }
+    Ok(())
+}
+
+/// Draws a benchmark over time or over kernels.
+fn draw(store: &mut Store, args: &PlotArgs, colours: Colours) -> anyhow::Result<()> {
+    let filter = args.of.to_filter();
+    let points = store.points(&args.bench, filter)?;
+    if points.is_empty() {
+        return Err(no_figure(store, &args.bench, filter)?);
+    }
+    let lines = lines(&points, args.by);
+    if args.json {
+        return output::data(&json(&Series::of(&args.bench, &lines))?);
+    }
+    let Some(path) = &args.svg else {
+        let text = lines.iter().map(|line| line.to_text(&args.bench));
+        return output::data(&text.collect::<String>());
+    };
+    let [line] = lines.as_slice() else {
+        let name = |line: &Line| format!("{} in {}", line.name(), line.unit);
+        let names: Vec<String> = lines.iter().map(name).collect();
+        bail!(Usage(format!(
+            "an SVG plot shows one platform in one unit, and the history has {}: choose one with --platform, and in time also --host",
+            names.join(", ")
+        )));
+    };
+    let name = format!(
+        "{} on {}, {} for one operation",
+        args.bench,
+        line.name(),
+        line.unit
+    );
+    let svg = ws_report::page::line(&name, &line.unit, &line.values);
+    if write_file(path, svg.as_bytes())? {
+        output::remark(&format!("the plot is {}", path.display()), colours);
+    }
+    Ok(())
+}
+
+/// Makes the error of a benchmark without figures.
+fn no_figure(store: &mut Store, bench: &str, filter: Filter<'_>) -> anyhow::Result<anyhow::Error> {
+    let known = store.benchmarks()?;
+    let instead = match (known.is_empty(), known.iter().any(|name| name == bench)) {
+        (true, _) => "the history has no figures".to_owned(),
+        (false, true) => "history list shows its platforms".to_owned(),
+        (false, false) => benchmarks::instead(bench, &known),
+    };
+    Ok(anyhow!(Usage(format!(
+        "the history has no figure of {bench:?}{filter}; {instead}"
+    ))))
+}
