@@ -1,14 +1,22 @@
 //! Boots a machine of the lab while its emulator records it, and explains the executed instructions.
 
+#![cfg_attr(
+    test,
+    allow(clippy::unwrap_used, clippy::expect_used, clippy::too_many_lines)
+)]
+
 mod counted;
 pub mod debug;
+mod keeper;
 mod operation;
+pub mod prices;
 mod requests;
 mod workloads;
 
 use ws_terminal::output;
 use ws_text::Sheet;
 
+pub use keeper::Keeper;
 pub use operation::{Explainer, Texts, machine, symbols, temporary_folder};
 pub use requests::Requests;
 pub use workloads::Workloads;

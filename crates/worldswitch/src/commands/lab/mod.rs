@@ -4,7 +4,6 @@ mod bisect;
 mod boot;
 mod check;
 mod diverge;
-mod ending;
 mod fetch;
 mod patch;
 mod symbols;

@@ -1,18 +1,14 @@
 //! `worldswitch explain`: the functions that execute an operation's instructions, and how another machine differs.
 
-mod kept;
-mod prices;
-
 use crate::cli::{ExplainArgs, STDOUT, session};
 use crate::shared::{Done, on_stdout, write as write_file};
 use anyhow::Context;
-use kept::Keeper;
 use std::path::Path;
 use ws_explain::diff::Difference;
 use ws_explain::explained::Explained;
 use ws_explain::render::Shown;
 use ws_machines::name::PlatformName;
-use ws_recorder::{Explainer, debug};
+use ws_recorder::{Explainer, Keeper, debug, prices};
 use ws_terminal::{Colours, output};
 
 /// Records one machine or two, and explains the recorded operation.

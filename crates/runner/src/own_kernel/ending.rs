@@ -1,8 +1,8 @@
 //! The end of a machine with the user's kernel: only a power-off is a success.
 
+use crate::launch::state::{BELOW, GUEST};
 use ws_machines::machine::Witness;
 use ws_records::{Decoder, Expect, Item, Kind, Nonce, Record};
-use ws_runner::{BELOW, GUEST};
 
 /// Reads a console, and reports at its end what went wrong.
 #[derive(Debug)]

@@ -17,7 +17,7 @@ struct Line {
 }
 
 fn lines() -> Vec<Line> {
-    let text = include_str!("../../../../../reference/dall-2015-prices.csv");
+    let text = include_str!("../../../reference/dall-2015-prices.csv");
     let lines = csv::Reader::from_reader(text.as_bytes()).into_deserialize();
     lines.collect::<Result<_, _>>().unwrap()
 }
