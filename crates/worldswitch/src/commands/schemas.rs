@@ -14,12 +14,11 @@ fn of<T: JsonSchema>() -> Schema {
 /// `WS_BLESS=1 cargo test -p worldswitch schemas` writes them anew after the types have changed.
 #[test]
 fn the_committed_schemas_are_those_of_the_types() {
-    let schemas: [(&str, Schema); 23] = [
+    let schemas: [(&str, Schema); 21] = [
         ("apps", of::<ws_report::Apps>()),
         ("benchmarks", of::<ws_catalog::Benchmarks<'_>>()),
         ("bisect", of::<ws_bisect::Bisected<'_>>()),
         ("check", of::<ws_budget::Checked<'_>>()),
-        ("devices", of::<super::run::Devices>()),
         ("diverge", of::<ws_explain::boots::diverged::Diverged>()),
         ("explain", of::<ws_explain::explained::Explained>()),
         ("explain-diff", of::<ws_explain::diff::Difference>()),
@@ -37,7 +36,6 @@ fn the_committed_schemas_are_those_of_the_types() {
         ("platforms", of::<ws_catalog::Platforms<'_>>()),
         ("series", of::<ws_history::Series<'_>>()),
         ("test", of::<ws_trial::Trial>()),
-        ("workloads", of::<super::run::Workloads>()),
     ];
     for (name, schema) in schemas {
         let schema = format!("{:#}\n", schema.to_value());

@@ -4,21 +4,15 @@ use crate::cli::{AppsArgs, session};
 use crate::shared::traffics::traffics;
 use crate::shared::{Done, export, on_stdout};
 use anyhow::bail;
-use schemars::JsonSchema;
-use serde::Serialize;
 use ws_recorder as recorder;
 use ws_report::Apps;
 use ws_results::ResultFile;
 use ws_runner::rows::RowsOf;
-use ws_runner::{RunSpec, parts, whole};
-use ws_terminal::columns::{self, columns};
+use ws_runner::{RunSpec, whole};
 use ws_terminal::{Colours, output};
 
 /// Measures and shows the results.
 pub fn apps(args: &AppsArgs, colours: Colours) -> anyhow::Result<Done> {
-    if args.list {
-        return list(args);
-    }
     let [json, markdown] = args.usual.exports.files();
     let on_stdout = on_stdout([json, markdown])?;
     let choice = match args.explain {
@@ -51,57 +45,6 @@ pub fn apps(args: &AppsArgs, colours: Colours) -> anyhow::Result<Done> {
     }
     export(json, || Ok(apps.to_json()?))?;
     Ok(done)
-}
-
-/// The format version of `--list --json`.
-const WORKLOADS: &str = "worldswitch-workloads/1";
-
-/// The workloads that can be measured.
-#[derive(Debug, Serialize, JsonSchema)]
-pub struct Workloads {
-    /// Always `worldswitch-workloads/1`.
-    #[schemars(extend("const" = WORKLOADS))]
-    schema: &'static str,
-    workloads: Vec<Listed>,
-}
-
-/// A workload.
-#[derive(Debug, Serialize, JsonSchema)]
-struct Listed {
-    name: String,
-    /// Unit of work.
-    unit: String,
-    /// Units of work in a run.
-    units: u64,
-    summary: String,
-}
-
-fn list(args: &AppsArgs) -> anyhow::Result<Done> {
-    let lab = parts::recipes(&args.usual.parts.lab.to_places())?;
-    let names = lab.workloads()?;
-    let workloads = names.iter().map(|name| lab.workload(name));
-    let workloads = workloads.collect::<Result<Vec<_>, _>>()?;
-    let listed = workloads.into_iter().map(|workload| Listed {
-        name: workload.name,
-        unit: workload.unit,
-        units: workload.units,
-        summary: workload.summary,
-    });
-    let workloads: Vec<Listed> = listed.collect();
-    output::data(&match args.usual.exports.json {
-        true => columns::json(&Workloads {
-            schema: WORKLOADS,
-            workloads,
-        })?,
-        false => {
-            let lines = workloads.into_iter().map(|workload| {
-                let work = format!("{} x {}", workload.units, workload.unit);
-                [workload.name, work, workload.summary]
-            });
-            columns(["workload", "work", "what it does"], lines)
-        }
-    })?;
-    Ok(Done::Whole)
 }
 
 fn measured(args: &AppsArgs, colours: Colours) -> anyhow::Result<(Vec<ResultFile>, bool)> {

@@ -7,11 +7,6 @@ mod io;
 mod nested;
 mod place;
 
-#[cfg(test)]
-pub use apps::Workloads;
-#[cfg(test)]
-pub use io::Devices;
-
 use crate::cli::{RunArgs, Work};
 use crate::shared::Done;
 use ws_terminal::Colours;

@@ -3,11 +3,10 @@
 use crate::cli::help::{MACHINES, OUTPUT};
 use crate::cli::values::yes_or_no;
 use crate::cli::{Exports, PartsArgs, PlatformList, platforms};
-use clap::{Arg, ArgGroup, Args};
+use clap::{Arg, Args};
 
-/// The group of options that choose the lab, one of which all others here need.
-const LAB: &str = "lab";
-const CHOICE: [&str; 2] = ["on", "list"];
+/// The option that chooses the lab, which all others here need.
+const ON: &str = "on";
 
 /// All options of servers on this host, which the lab does not take.
 const OF_HOST: [&str; 19] = [
@@ -52,16 +51,15 @@ const OF_LAB: [&str; 12] = [
 pub(super) fn where_it_belongs(arg: Arg) -> Arg {
     let id = arg.get_id().as_str();
     if OF_HOST.contains(&id) {
-        arg.conflicts_with_all(CHOICE)
+        arg.conflicts_with(ON)
     } else if OF_LAB.contains(&id) {
-        arg.requires(LAB)
+        arg.requires(ON)
     } else {
         arg
     }
 }
 
 #[derive(Debug, Args)]
-#[command(group = ArgGroup::new(LAB).args(CHOICE).multiple(true))]
 pub struct LabArgs {
     /// Measure the devices of a VM in the lab instead of servers on this host: instructions and exits of one request.
     /// Platforms, separated by commas; may be repeated.
@@ -69,12 +67,8 @@ pub struct LabArgs {
     pub on: Vec<PlatformList>,
     /// Show which functions execute the instructions of a request. Each chosen row is measured once more. Choose at
     /// most three rows (--device, --depth, --busy=no).
-    #[arg(long, requires = "on", conflicts_with = "list")]
+    #[arg(long)]
     pub explain: bool,
-    /// List the devices of the platforms of --on (default: lab:kvm-linux) instead of measuring.
-    #[arg(long, hide = true,
-        conflicts_with_all = ["depth", "busy", "boots", "perturb", "output", "export_json", "export_markdown"])]
-    pub list: bool,
     /// Measure only devices whose name matches this regular expression (any part of the name).
     #[arg(long, value_name = "REGEX", value_parser = regex::Regex::new)]
     pub device: Option<regex::Regex>,
@@ -101,7 +95,7 @@ pub struct LabArgs {
 impl LabArgs {
     /// Whether the lab is meant, and not this host.
     pub fn is_chosen(&self) -> bool {
-        !self.on.is_empty() || self.list
+        !self.on.is_empty()
     }
 }
 
@@ -124,15 +118,7 @@ mod tests {
         let cli = Cli::command();
         let run = cli.find_subcommand("run").unwrap();
         let io = run.find_subcommand("io").unwrap();
-        let both = [
-            "on",
-            "list",
-            "depth",
-            "output",
-            "force",
-            "json",
-            "export_json",
-        ];
+        let both = ["on", "depth", "output", "force", "json", "export_json"];
         let all = [&super::OF_HOST[..], &super::OF_LAB[..], &both[..]].concat();
         let mut known: Vec<&str> = io
             .get_arguments()
@@ -150,8 +136,6 @@ mod tests {
             "--depth 1 --rounds 2",
             "--on lab:kvm-linux --depth 1,8 --device ^qemu$ --busy -o x",
             "--on lab:kvm-linux --busy=no --perturb 4 --export-json x --lab-dir y",
-            "--list",
-            "--list --lab-dir y --json",
             "--quick --json",
             "--quick --export-json x",
             "scaling --quick",
@@ -161,10 +145,10 @@ mod tests {
         for (wrong, said) in [
             ("--on lab:kvm-linux scaling", "'[EXPERIMENT]...'"),
             ("--on lab:kvm-linux --rounds 3", "'--rounds <N>'"),
-            ("--list --elvis x", "'--elvis <FILE>'"),
-            ("--boots 3", "<--on <PLATFORM,...>|--list>"),
-            ("--busy", "<--on <PLATFORM,...>|--list>"),
-            ("--qemu x", "<--on <PLATFORM,...>|--list>"),
+            ("--on lab:kvm-linux --elvis x", "'--elvis <FILE>'"),
+            ("--boots 3", "--on <PLATFORM,...>"),
+            ("--busy", "--on <PLATFORM,...>"),
+            ("--qemu x", "--on <PLATFORM,...>"),
             ("--on lab:kvm-linux --busy=maybe", "'maybe'"),
         ] {
             let error = parse(wrong).unwrap_err();

@@ -3,9 +3,6 @@
 mod host;
 mod lab;
 
-#[cfg(test)]
-pub use lab::Devices;
-
 use crate::cli::io::IoArgs;
 use crate::shared::Done;
 use ws_terminal::Colours;
