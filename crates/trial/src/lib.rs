@@ -31,6 +31,6 @@ pub use flame::{Call, calls};
 pub use guilty::{Guilty, guilty};
 pub use hunks::Hunks;
 pub use row::TrialRow;
-pub use sides::Sides;
+pub use sides::{Sides, machines};
 pub use trial::{Explanation, Machine, Pair, Side, TRIAL_SCHEMA, Trial};
 pub use tried::{Asked, Tried};

@@ -17,6 +17,14 @@ use ws_terminal::{Progress, Usage, output, time};
 /// The machines of a test that names none.
 const MACHINES: &str = "lab:kvm-amd,lab:kvm-intel";
 
+/// Returns the named machines, else the usual ones.
+pub fn machines(on: &[PlatformName]) -> anyhow::Result<Vec<PlatformName>> {
+    Ok(match on.is_empty() {
+        true => parse_list(MACHINES)?,
+        false => on.to_vec(),
+    })
+}
+
 /// Kind of a side.
 enum Word {
     Results(Vec<ResultFile>),
@@ -83,10 +91,7 @@ impl Sides {
     /// Wrong usage: they are nothing that can be compared, or a machine has no kernel to change.
     pub fn of(asked: &Asked) -> anyhow::Result<Self> {
         let resources = parts::resources(&asked.parts);
-        let mut machines = match asked.on.is_empty() {
-            true => parse_list(MACHINES)?,
-            false => asked.on.clone(),
-        };
+        let mut machines = machines(&asked.on)?;
         let [base, head] = &asked.sides;
         let of = |name| word(name, asked.monitor, &machines, &resources);
         let words = [of(base)?, of(head)?];

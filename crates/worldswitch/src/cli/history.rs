@@ -5,7 +5,7 @@ use super::{Form, JudgeArgs, file};
 use clap::builder::TypedValueParser;
 use clap::{Args, Subcommand};
 use std::path::PathBuf;
-use ws_history::{By, Filter, Right};
+use ws_history::{Address, By, Filter, Place, Right};
 
 const CHECK_HELP: &str = "\
 Exit codes, the first that applies:
@@ -28,6 +28,15 @@ Examples:
 #[derive(Debug, Args)]
 #[command(after_help = HISTORY_EXAMPLES)]
 pub struct HistoryArgs {
+    #[command(flatten)]
+    pub store: StoreArgs,
+    #[command(subcommand)]
+    pub what: HistoryWhat,
+}
+
+/// Place of the history.
+#[derive(Debug, Args)]
+pub struct StoreArgs {
     /// The history file. Default: the file or database that $WORLDSWITCH_HISTORY names, else
     /// worldswitch/history.sqlite in $XDG_DATA_HOME or ~/.local/share.
     #[arg(long, global = true, value_name = "FILE")]
@@ -36,8 +45,17 @@ pub struct HistoryArgs {
     /// libpq's variables (PGHOST, PGUSER, PGPASSWORD, ...) and from ~/.pgpass.
     #[arg(long, global = true, value_name = "URL", conflicts_with = "store")]
     pub db: Option<String>,
-    #[command(subcommand)]
-    pub what: HistoryWhat,
+}
+
+impl StoreArgs {
+    /// Returns the history's address: from the command line, else the usual one.
+    pub fn place(&self) -> anyhow::Result<Place> {
+        Ok(match (&self.db, &self.store) {
+            (Some(url), _) => Place::Server(Box::new(Address::parse(url)?)),
+            (None, Some(path)) => Place::File(path.clone()),
+            (None, None) => Place::usual()?,
+        })
+    }
 }
 
 #[derive(Debug, Subcommand)]
@@ -99,15 +117,6 @@ pub enum HistoryWhat {
         /// Print JSON.
         #[arg(long)]
         json: bool,
-    },
-    /// Write an HTML page: the newest run of each platform, and the hosts.
-    Report {
-        #[command(flatten)]
-        of: FilterArgs,
-        /// The HTML file to write; - is standard output.
-        #[arg(short, long, value_name = "FILE", default_value = "history.html",
-            value_parser = file(Form::Html))]
-        output: PathBuf,
     },
     /// Remove a run from the history.
     Remove {

@@ -24,7 +24,7 @@ use ws_terminal::{Colours, Stop};
 
 pub use explain::ExplainArgs;
 pub use form::{Form, file, file_of};
-pub use history::{HistoryArgs, HistoryWhat, PlotArgs};
+pub use history::{FilterArgs, HistoryArgs, HistoryWhat, PlotArgs, StoreArgs};
 pub use judge::{CompareArgs, Effect, JudgeArgs};
 pub use paper::PaperArgs;
 pub use results::{ModelArgs, ReportArgs, ShowArgs, Suite, View};
@@ -47,7 +47,7 @@ Examples:
   worldswitch test HEAD~ HEAD                   what a kernel's last commit costs, and why
   worldswitch show before                       the results of an earlier run
   worldswitch compare before after              what got better or worse
-  worldswitch lab check --budget kvm.toml       instruction counts against a budget, for CI
+  worldswitch test --budget kvm.toml            instruction counts against a budget, for CI
   worldswitch explain hypercall --on lab:kvm    the functions that execute its instructions
   worldswitch machines                          which are usable here, and what the others lack
   worldswitch paper                             the tables and figures of five papers, with the
@@ -87,7 +87,7 @@ pub struct Cli {
 pub enum Command {
     /// Measure any workload on any machine, and keep the results.
     Run(Box<RunArgs>),
-    /// Test a change: the costs that moved, and the functions behind it.
+    /// Test a change: costs that moved, and functions behind it; or test a budget.
     Test(Box<TestArgs>),
     /// List, show and measure the tables and figures of five papers.
     Paper(PaperArgs),
@@ -105,7 +105,7 @@ pub enum Command {
     Machines(MachinesArgs),
     /// List benchmarks: what each measures, and on which platforms.
     Benchmarks(BenchmarksArgs),
-    /// Fetch, boot, check and bisect machines of the deterministic lab.
+    /// Fetch, boot and bisect machines of the deterministic lab.
     Lab {
         #[command(subcommand)]
         what: LabCommand,

@@ -67,6 +67,7 @@ fn form(words: &[OsString]) -> Option<Form> {
         ["list", "platforms", ..] => from(2, "list platforms", &["machines"]),
         ["list", "benchmarks", ..] => from(2, "list benchmarks", &["benchmarks"]),
         ["model", ..] => from(1, "model", &["show"]),
+        ["lab" | "history", ..] => below(words, has),
         ["run", "apps" | "io", ..] if has("--list") => Some(listed(&words[1..])),
         ["apps" | "io", ..] if has("--list") => Some(listed(words)),
         ["io", ..] if has("--of") => shown("io --of", "io", words),
@@ -128,6 +129,35 @@ fn listed(words: &[OsString]) -> Form {
     (format!("run {command} --list"), new, rest)
 }
 
+/// Translates `lab check` to `test`, and `history report` to `report --history`. Options may stand before the second
+/// word.
+fn below(words: &[OsString], has: impl Fn(&str) -> bool) -> Option<Form> {
+    let at = skip(words, 1, &["--color", "--store", "--db"])?;
+    let mut rest = [&words[1..at], &words[at + 1..]].concat();
+    match (words[0].to_str()?, words[at].to_str()?) {
+        ("lab", "check") => {
+            // A test measures the main benchmarks unless it is asked for all.
+            if has("--write") && !has("--bench") {
+                rest.push("--all".into());
+            }
+            Some(("lab check".to_owned(), vec!["test"], rest))
+        }
+        ("history", "report") => {
+            if !has("--output") && !rest.iter().any(is_output) {
+                rest.extend(["-o".into(), "history.html".into()]);
+            }
+            let new = vec!["report", "--history"];
+            Some(("history report".to_owned(), new, rest))
+        }
+        _ => None,
+    }
+}
+
+/// Whether a word is `-o`, with or without its value.
+fn is_output(word: &OsString) -> bool {
+    word.to_str().is_some_and(|word| word.starts_with("-o"))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -174,6 +204,23 @@ mod tests {
             ("ws nested --long --of a", "ws show --view nested-apps a"),
             ("ws place --of a", "ws show --view place a"),
             (
+                "ws lab check --budget b --json",
+                "ws test --budget b --json",
+            ),
+            (
+                "ws lab check --budget b --write --on lab:kvm --perturb 0",
+                "ws test --budget b --write --on lab:kvm --perturb 0 --all",
+            ),
+            ("ws lab -q check --budget b", "ws test -q --budget b"),
+            (
+                "ws history report --host h",
+                "ws report --history --host h -o history.html",
+            ),
+            (
+                "ws history --store a report -o b",
+                "ws report --history --store a -o b",
+            ),
+            (
                 "ws apps --list --json",
                 "ws benchmarks --on lab:kvm-linux --json",
             ),
@@ -199,6 +246,8 @@ mod tests {
             "ws run list",
             "ws show model",
             "ws lab list",
+            "ws lab show check",
+            "ws history check",
             "ws --color",
         ] {
             assert_eq!(of(line), (line.to_owned(), None));

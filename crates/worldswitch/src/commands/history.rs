@@ -2,16 +2,11 @@
 
 use crate::cli::{HistoryArgs, HistoryWhat, JudgeArgs, PlotArgs};
 use crate::shared::judged::judge;
-use crate::shared::{Done, page, write as write_file};
+use crate::shared::{Done, write as write_file};
 use anyhow::{anyhow, bail};
-use std::path::Path;
 use ws_analysis::Outcome;
-use ws_history::{
-    Address, Filter, History, Line, Place, Right, Series, Store, by_kernel, judged, lines, list,
-    newest, of_each_platform,
-};
+use ws_history::{Filter, History, Line, Place, Right, Series, Store, judged, lines, list, newest};
 use ws_report::Hosts;
-use ws_report::page::Asked;
 use ws_runner::benchmarks;
 use ws_terminal::columns::json;
 use ws_terminal::{Colours, Usage, output};
@@ -19,7 +14,7 @@ use ws_text::terminal;
 
 /// Runs a subcommand.
 pub fn history(args: &HistoryArgs, colours: Colours) -> anyhow::Result<Done> {
-    let place = &place(args)?;
+    let place = &args.store.place()?;
     let open = || Store::open(place);
     match &args.what {
         HistoryWhat::Add { runs, pin_first } => add(place, runs, *pin_first, colours)?,
@@ -63,23 +58,11 @@ pub fn history(args: &HistoryArgs, colours: Colours) -> anyhow::Result<Done> {
                 false => hosts.to_terminal(colours.stdout, *all),
             })?;
         }
-        HistoryWhat::Report { of, output } => {
-            report(&mut open()?, of.to_filter(), output, colours)?;
-        }
         HistoryWhat::Copy { to } => copy(place, to, colours)?,
         HistoryWhat::Migrate => migrate(place, colours)?,
         HistoryWhat::Grant { right, roles } => grant(&mut open()?, *right, roles, colours)?,
     }
     Ok(Done::Whole)
-}
-
-/// Returns the history's address: from the command line, else the usual one.
-fn place(args: &HistoryArgs) -> anyhow::Result<Place> {
-    Ok(match (&args.db, &args.store) {
-        (Some(url), _) => Place::Server(Box::new(Address::parse(url)?)),
-        (None, Some(path)) => Place::File(path.clone()),
-        (None, None) => Place::usual()?,
-    })
 }
 
 fn add(place: &Place, specs: &[String], pin_first: bool, colours: Colours) -> anyhow::Result<()> {
@@ -186,28 +169,6 @@ fn check(
         }
     }
     judge(&judged, alone, how, None, colours)
-}
-
-/// Writes the page of the newest runs.
-fn report(
-    store: &mut Store,
-    filter: Filter<'_>,
-    path: &Path,
-    colours: Colours,
-) -> anyhow::Result<()> {
-    let (results, kinds) = newest(store, filter)?;
-    if results.is_empty() {
-        bail!("the history has no run{filter}");
-    }
-    let asked = Asked {
-        trends: by_kernel(store, filter, &kinds)?,
-        hosts: Some(kinds),
-        ..Asked::default()
-    };
-    if let (Some(written), _) = page::write(path, &of_each_platform(results), asked)? {
-        output::remark(&written, colours);
-    }
-    Ok(())
 }
 
 /// Draws a benchmark over time or over kernels.

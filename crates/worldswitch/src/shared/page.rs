@@ -1,4 +1,4 @@
-//! The page of results: for `report`, `run --report` and `history report`.
+//! The page of results: for `report` and `run --report`.
 
 use crate::cli::Form;
 use crate::shared::traffics::traffics;

@@ -2,7 +2,6 @@
 
 mod bisect;
 mod boot;
-mod check;
 mod diverge;
 mod fetch;
 mod patch;
@@ -21,7 +20,6 @@ pub fn lab(what: &LabCommand, colours: Colours) -> anyhow::Result<Done> {
     match what {
         LabCommand::Bisect(args) => return bisect::bisect(args, colours),
         LabCommand::Boot(args) => return boot::boot(args),
-        LabCommand::Check(args) => return check::check(args, colours),
         LabCommand::Diverge(args) => return diverge::diverge(args, colours),
         LabCommand::List { json, places } => {
             let places = places.to_places();

@@ -1,4 +1,6 @@
-//! `worldswitch test`: what a change costs, and the functions that are the cause.
+//! `worldswitch test`: what a change costs, and the functions that are the cause; or whether a budget holds.
+
+mod check;
 
 use crate::cli::{STDOUT, TestArgs, session};
 use crate::shared::suite::Layout;
@@ -9,27 +11,46 @@ use std::rc::Rc;
 use std::time::SystemTime;
 use ws_budget::{Budget, KeptUp, fresh};
 use ws_report::MAIN;
-use ws_runner::{Benchmarks, benchmarks, parts};
+use ws_runner::{Benchmarks, Session, benchmarks, parts};
 use ws_terminal::{Colours, Usage, output};
 use ws_trial::{Asked, Sides, Trial, Tried};
 
+/// Perturbed boots of each side by default.
+const PERTURBED: u32 = 2;
 /// Name of the page in the results' folder.
 const PAGE: &str = "test.html";
 /// Name of the picture beside it, if something changed.
 const PICTURE: &str = "test.svg";
 
+/// Tests a change, or without one checks or writes a budget.
+pub fn test(args: &TestArgs, colours: Colours) -> anyhow::Result<Done> {
+    on_stdout(files(args))?;
+    let session = session(colours)?;
+    match (&args.base, &args.head, &args.budget) {
+        (Some(base), Some(head), _) => change(args, [base.clone(), head.clone()], &session),
+        (_, _, Some(path)) if args.write => check::write(args, path, &session),
+        (_, _, Some(path)) => check::check(args, path, &session),
+        _ => bail!(Usage("name BASE and HEAD, or --budget".to_owned())),
+    }
+}
+
 /// Makes both sides, measures and compares them, and explains what changed.
 ///
 /// # Errors
 /// A side is nothing that can be measured, it can't be built, nothing was measured, or something can't be written.
-pub fn test(args: &TestArgs, colours: Colours) -> anyhow::Result<Done> {
-    on_stdout(files(args))?;
-    let session = session(colours)?;
+fn change(args: &TestArgs, sides: [String; 2], session: &Session) -> anyhow::Result<Done> {
+    let perturb = args.perturb.unwrap_or(PERTURBED);
+    if perturb == 0 {
+        bail!(Usage(
+            "--perturb 0 is only for a budget alone: a change needs perturbed boots, as code layout alone may be its cause"
+                .to_owned()
+        ));
+    }
     let asked = Asked {
-        sides: [args.base.clone(), args.head.clone()],
+        sides,
         on: args.on.concat(),
         benchmarks: chosen(args)?,
-        perturb: args.perturb,
+        perturb,
         allow: args.allow.clone(),
         monitor: args.monitor,
         kernel_tree: args.kernel_tree.clone(),
@@ -37,26 +58,19 @@ pub fn test(args: &TestArgs, colours: Colours) -> anyhow::Result<Done> {
         parts: args.parts.to_parts(),
     };
     let sides = Sides::of(&asked)?;
-    let (limits, kept_up) = match args.budget.as_deref() {
+    let (limits, kept_up) = match &args.budget {
         None => (None, None),
         Some(path) if args.write => (None, Some((path, KeptUp::read(path)?))),
-        Some(path) if path.exists() => {
-            let budget = Budget::read(path, &parts::resources(&asked.parts))?;
-            (Some(budget.limits()), None)
-        }
-        Some(path) => bail!(Usage(format!(
-            "there is no budget {}: --write makes it",
-            path.display()
-        ))),
+        Some(path) => (Some(budget(args, path)?.limits()), None),
     };
     let folder = Rc::new(args.output.to_output().make(SystemTime::now())?);
     folder.must_be_empty()?;
-    let mut tried = Tried::of(&asked, &sides, &folder, &session)?;
+    let mut tried = Tried::of(&asked, &sides, &folder, session)?;
     if let Some(limits) = &limits {
         tried.trial.check_budget(limits);
     }
     if !args.no_explain {
-        tried.explain(&session)?;
+        tried.explain(session)?;
     }
     let trial = &tried.trial;
     show(args, trial)?;
@@ -67,16 +81,34 @@ pub fn test(args: &TestArgs, colours: Colours) -> anyhow::Result<Done> {
         Some(picture) => drop(write(&path, picture.as_bytes())?),
         None => forget(&path)?,
     }
-    output::remark(&format!("the page is {}", page.display()), colours);
+    let page = page.display();
+    output::remark(&format!("the page is {page}"), session.colours);
     if let Some((path, kept_up)) = kept_up {
-        if write(path, kept_up.with(&trial.budget())?.as_bytes())? {
-            output::remark(&format!("the budget is in {}", path.display()), colours);
-        }
+        written(path, &kept_up.with(&trial.budget())?, session.colours)?;
     }
     Ok(match tried.is_whole {
         true => Done::Judged(trial.outcome),
         false => Done::InPart,
     })
+}
+
+/// Reads the budget to check.
+fn budget(args: &TestArgs, path: &Path) -> anyhow::Result<Budget> {
+    if !path.exists() {
+        let path = path.display();
+        bail!(Usage(format!(
+            "there is no budget {path}: --write makes it"
+        )));
+    }
+    Budget::read(path, &parts::resources(&args.parts.to_parts()))
+}
+
+/// Writes the budget's file.
+fn written(path: &Path, text: &str, colours: Colours) -> anyhow::Result<()> {
+    if write(path, text.as_bytes())? {
+        output::remark(&format!("the budget is in {}", path.display()), colours);
+    }
+    Ok(())
 }
 
 /// The benchmarks to measure.

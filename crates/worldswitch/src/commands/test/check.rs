@@ -1,53 +1,55 @@
-//! `worldswitch lab check`: checks benchmarks' instruction counts on lab machines against a budget.
+//! `worldswitch test --budget FILE` without a change: checks lab machines against a budget, or writes one.
 
-use crate::cli::lab::CheckArgs;
-use crate::cli::session;
-use crate::shared::{Done, export, on_stdout, write as write_file};
+use super::chosen;
+use crate::cli::TestArgs;
+use crate::shared::{Done, export, on_stdout};
 use anyhow::bail;
 use std::path::Path;
-use ws_analysis::{Figure, Outcome};
-use ws_budget::{Budget, Checked, Measured, lines, markdown, outcome, table};
+use ws_analysis::Outcome;
+use ws_budget::{Checked, KeptUp, Measured, lines, markdown, outcome, table};
 use ws_machines::platforms;
-use ws_machines::resources::Resources;
 use ws_report::figure;
 use ws_runner::{RunSpec, Session, parts};
 use ws_terminal::{Colours, Usage, columns, output};
 
-/// Checks the budget, or writes one.
-pub fn check(args: &CheckArgs, colours: Colours) -> anyhow::Result<Done> {
-    let markdown_to = args.export_markdown.as_deref();
-    let json_to = args.json.then_some(Path::new("-"));
-    let piped = on_stdout([markdown_to, json_to])?;
-    let session = session(colours)?;
-    let resources = parts::resources(&args.parts.to_parts());
-    if args.write {
-        return write(args, &resources, &session);
+/// Checks the budget's machines and benchmarks.
+pub fn check(args: &TestArgs, path: &Path, session: &Session) -> anyhow::Result<Done> {
+    let chosen = [
+        ("--on", !args.on.is_empty()),
+        ("--bench", args.bench.is_some()),
+        ("--suite", args.suite.is_some()),
+        ("--all", args.all),
+    ];
+    if let Some((option, _)) = chosen.iter().find(|(_, is_given)| *is_given) {
+        bail!(Usage(format!(
+            "{option} needs BASE and HEAD, or --write: a budget names its machines and benchmarks"
+        )));
     }
-    let budget = Budget::read(&args.budget, &resources)?;
-    let measured = Measured::of(&budget, &spec(args), &session)?;
+    let [json, markdown_to] = args.exports.files();
+    let piped = on_stdout([json, markdown_to])?;
+    let budget = super::budget(args, path)?;
+    let measured = Measured::of(&budget, &spec(args), session)?;
     let lines = lines(&budget, &measured.results);
     let legend = figure::legend(measured.results.iter());
     if !piped {
         output::data(&(table(&lines) + &legend))?;
     }
-    export(json_to, || {
-        Ok(columns::json(&Checked::of(&lines, &measured))?)
-    })?;
+    export(json, || Ok(columns::json(&Checked::of(&lines, &measured))?))?;
     export(markdown_to, || Ok(markdown(&lines, &legend)))?;
-    tell(&measured, colours);
+    tell(&measured, session.colours);
     for line in &lines {
         if let Err(why) = &line.figure {
             let why = format!("not judged: {} on {}: {why}", line.benchmark, line.platform);
-            output::remark(&why, colours);
+            output::remark(&why, session.colours);
         }
     }
     Ok(done(&measured, outcome(&lines)))
 }
 
 /// Settings of the measurement.
-fn spec(args: &CheckArgs) -> RunSpec {
+fn spec(args: &TestArgs) -> RunSpec {
     RunSpec {
-        perturb: Some(args.perturb),
+        perturb: Some(args.perturb.unwrap_or(0)),
         parts: args.parts.to_parts(),
         output: args.output.to_output(),
         ..RunSpec::default()
@@ -75,48 +77,32 @@ fn tell(measured: &Measured, colours: Colours) {
 }
 
 /// Measures, and writes a budget that the figures just meet.
-fn write(args: &CheckArgs, resources: &Resources, session: &Session) -> anyhow::Result<Done> {
-    let path = &args.budget;
-    if path.exists() {
-        bail!(Usage(format!(
-            "{} exists already: remove it, or name another file",
-            path.display()
-        )));
-    }
-    let names: Vec<_> = args.on.iter().flatten().cloned().collect();
+pub fn write(args: &TestArgs, path: &Path, session: &Session) -> anyhow::Result<Done> {
+    let kept_up = KeptUp::read(path)?;
+    let resources = parts::resources(&args.parts.to_parts());
+    let names = ws_trial::machines(&args.on.concat())?;
     for name in &names {
         if name.family.as_deref() != Some("lab") {
             bail!(Usage(format!(
                 "{name} does not count instructions: name a lab machine, such as lab:kvm"
             )));
         }
-        platforms::check(name, resources).map_err(|e| Usage(e.to_string()))?;
+        platforms::check(name, &resources).map_err(|e| Usage(e.to_string()))?;
     }
     let mut measured = Measured::default();
-    measured.run(&spec(args), names, args.bench.clone().into(), session)?;
+    measured.run(&spec(args), names, chosen(args)?, session)?;
     tell(&measured, session.colours);
     if measured.lacking {
         bail!("no budget was written: some platform did not measure everything");
     }
-    let mut all = Vec::new();
-    let mut any = false;
-    for result in &measured.results {
-        let rows = result.rows.iter().map(|row| {
-            let figure = Figure::of(result, &row.benchmark);
-            any |= figure.is_ok();
-            (row.benchmark.clone(), figure)
-        });
-        all.push((result.platform.clone(), rows.collect()));
-    }
-    if !any {
+    let (figures, without) = measured.figures();
+    if figures.iter().all(|(_, rows)| rows.is_empty()) {
         bail!("no budget was written: no benchmark has an exact figure");
     }
-    if write_file(path, ws_budget::write(&all).as_bytes())? {
-        output::remark(
-            &format!("the budget is in {}", path.display()),
-            session.colours,
-        );
+    for why in without {
+        output::remark(&format!("not in the budget: {why}"), session.colours);
     }
+    super::written(path, &kept_up.with(&figures)?, session.colours)?;
     Ok(Done::Whole)
 }
 
