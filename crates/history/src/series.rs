@@ -28,65 +28,46 @@ pub struct Series<'a> {
     schema: &'static str,
     benchmark: &'a str,
     /// Lines: one for each platform and unit. By date, lines in time are also separate for each host.
-    lines: Vec<SeriesLine<'a>>,
+    lines: &'a [Line],
 }
 
 /// Values of the benchmark on a platform.
 #[derive(Debug, Serialize, JsonSchema)]
-struct SeriesLine<'a> {
-    platform: &'a str,
+#[schemars(rename = "SeriesLine")]
+pub struct Line {
+    platform: String,
     /// Host that measured, in a line by date and in time; else null.
-    host: Option<&'a str>,
-    unit: &'a str,
-    values: Vec<SeriesValue<'a>>,
+    host: Option<String>,
+    pub unit: String,
+    pub values: Vec<SeriesValue>,
 }
 
 /// A value.
-#[derive(Debug, Serialize, JsonSchema)]
-struct SeriesValue<'a> {
+#[derive(Debug, PartialEq, Serialize, JsonSchema)]
+pub struct SeriesValue {
     /// Date or kernel.
-    at: &'a str,
+    pub at: String,
     /// Cost of one operation.
-    value: f64,
+    pub value: f64,
 }
 
 impl<'a> Series<'a> {
     /// Makes the JSON of a benchmark's lines.
     pub fn of(benchmark: &'a str, lines: &'a [Line]) -> Self {
-        let lines = lines.iter().map(|line| SeriesLine {
-            platform: &line.platform,
-            host: Some(line.host.as_str()).filter(|host| !host.is_empty()),
-            unit: &line.unit,
-            values: line
-                .values
-                .iter()
-                .map(|(at, value)| SeriesValue { at, value: *value })
-                .collect(),
-        });
         Self {
             schema: SERIES,
             benchmark,
-            lines: lines.collect(),
+            lines,
         }
     }
-}
-
-/// Values of the benchmark on a platform, each with its label (date or kernel).
-#[derive(Debug)]
-pub struct Line {
-    platform: String,
-    /// Host, in a line by date and in time; else empty.
-    host: String,
-    pub unit: String,
-    pub values: Vec<(String, f64)>,
 }
 
 impl Line {
     /// Formats the platform, with the host if the line has one.
     pub fn name(&self) -> String {
-        match self.host.as_str() {
-            "" => self.platform.clone(),
-            host => format!("{} on {host}", self.platform),
+        match &self.host {
+            None => self.platform.clone(),
+            Some(host) => format!("{} on {host}", self.platform),
         }
     }
 }
@@ -111,10 +92,17 @@ pub fn lines(points: &[Point], by: By) -> Vec<Line> {
         .into_iter()
         .map(|((platform, host, unit), here)| Line {
             platform,
-            host: host.to_owned(),
+            host: Some(host.to_owned()).filter(|host| !host.is_empty()),
             unit: unit.to_owned(),
             values: match by {
-                By::Date => here.into_iter().map(|(p, at)| (at, p.value)).collect(),
+                By::Date => {
+                    let values = here.into_iter();
+                    let of = |(point, at): (&Point, _)| SeriesValue {
+                        at,
+                        value: point.value,
+                    };
+                    values.map(of).collect()
+                }
                 By::Kernel => by_kernel(&here),
             },
         })
@@ -126,7 +114,7 @@ fn version(point: &Point) -> &str {
     point.run.kernel.as_deref().unwrap_or("unknown")
 }
 
-fn by_kernel(points: &[(&Point, String)]) -> Vec<(String, f64)> {
+fn by_kernel(points: &[(&Point, String)]) -> Vec<SeriesValue> {
     let mut kernels = Kernels::default();
     let mut values: BTreeMap<&str, Vec<f64>> = BTreeMap::new();
     for (point, kernel) in points {
@@ -135,8 +123,8 @@ fn by_kernel(points: &[(&Point, String)]) -> Vec<(String, f64)> {
     }
     let kernels = kernels.in_order().into_iter();
     let medians = kernels.filter_map(|kernel| {
-        let median = ws_analysis::median(values.get(&*kernel)?)?;
-        Some((kernel, median))
+        let value = ws_analysis::median(values.get(&*kernel)?)?;
+        Some(SeriesValue { at: kernel, value })
     });
     medians.collect()
 }
@@ -144,20 +132,14 @@ fn by_kernel(points: &[(&Point, String)]) -> Vec<(String, f64)> {
 impl Line {
     /// Formats one line per value: its label, the value, and a bar from zero.
     pub fn to_text(&self, benchmark: &str) -> String {
-        let greatest = self
-            .values
-            .iter()
-            .map(|(_, value)| value.abs())
-            .fold(0.0, f64::max);
+        let values = self.values.iter();
+        let greatest = values.map(|one| one.value.abs()).fold(0.0, f64::max);
         let mut sheet = Sheet::list([Set::Text, Set::Number, Set::Text]);
-        sheet.extend(self.values.iter().map(|(name, value)| {
-            let share = if greatest > 0.0 {
-                value.max(0.0) / greatest
-            } else {
-                0.0
-            };
+        sheet.extend(self.values.iter().map(|SeriesValue { at, value }| {
+            // Without any cost, 0 / 0: such a bar is empty too.
+            let share = value.max(0.0) / greatest;
             let bar = "#".repeat((share * BAR).round() as usize);
-            [name.clone(), ws_report::value(*value, &self.unit), bar]
+            [at.clone(), ws_report::value(*value, &self.unit), bar]
         }));
         format!(
             "{} on {}, {} for one operation\n{}",
@@ -173,6 +155,13 @@ impl Line {
 mod tests {
     use super::*;
     use crate::Run;
+
+    fn value(at: &str, value: f64) -> SeriesValue {
+        SeriesValue {
+            at: at.into(),
+            value,
+        }
+    }
 
     fn point(kernel: &str, value: f64) -> Point {
         Point {
@@ -200,10 +189,7 @@ mod tests {
         let lines = lines(&points, By::Kernel);
         assert_eq!(lines.len(), 1);
         assert_eq!(lines[0].platform, "lab:kvm");
-        assert_eq!(
-            lines[0].values,
-            [("6.9".to_owned(), 1.0), ("6.12".to_owned(), 4.0)]
-        );
+        assert_eq!(lines[0].values, [value("6.9", 1.0), value("6.12", 4.0)]);
     }
 
     #[test]
@@ -216,7 +202,7 @@ mod tests {
         };
         let points = [commit("bbb", "2026-03-01"), commit("aaa", "2026-03-02")];
         let lines = lines(&points, By::Kernel);
-        let names: Vec<&str> = lines[0].values.iter().map(|(name, _)| &**name).collect();
+        let names: Vec<&str> = lines[0].values.iter().map(|one| &*one.at).collect();
         assert_eq!(names, ["6.12 bbb", "6.12 aaa"]);
     }
 
@@ -224,9 +210,9 @@ mod tests {
     fn a_bar_is_as_long_as_its_value() {
         let line = Line {
             platform: "x".into(),
-            host: String::new(),
+            host: None,
             unit: "insns".into(),
-            values: vec![("a".into(), 4.0), ("bb".into(), 2.0), ("c".into(), -1.0)],
+            values: vec![value("a", 4.0), value("bb", 2.0), value("c", -1.0)],
         };
         let text = line.to_text("in");
         let bars: Vec<usize> = text

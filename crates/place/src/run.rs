@@ -52,7 +52,6 @@ pub fn measure(
         let workloads = workloads(rows, is_emulator, &cpus.all());
         parts.lab.workloads = workloads.context("a workload can't be written")?;
         let spec = RunSpec {
-            rows: Some(RowsOf::Placements),
             facts: facts(rows),
             turns,
             platforms: vec![name.clone()],
@@ -62,7 +61,7 @@ pub fn measure(
             output: output.clone(),
             ..RunSpec::default()
         };
-        whole::measure(&spec, |_| false, "placements", &session)
+        whole::measure(RowsOf::Placements, spec, &session)
     };
     // Estimates assume a quiet host. If they come close to the limit, the first rows measure how slow this host is,
     // and the matrix is chosen again.

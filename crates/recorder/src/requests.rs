@@ -1,12 +1,11 @@
 //! The functions that execute the instructions of a request to a VM's device.
 
-use crate::counted::{Recorded, functions, ticks};
+use crate::counted::{Recorded, functions};
 use crate::titled;
 use anyhow::{Context, bail};
 use std::fs;
 use std::ops::RangeInclusive;
 use ws_explain::requests::{MeasuredRow, RequestSpreads, RequestsExplained};
-use ws_explain::spread::{Run, Spread};
 use ws_explain::symbols::Symbols;
 use ws_lab::recipe::{EmulatorKind, Io};
 use ws_lab::sets::Architecture;
@@ -37,10 +36,11 @@ impl Requests {
     /// # Errors
     /// Wrong usage: a platform that can't be recorded, or too many rows. Another error: the agent can't be read.
     pub fn choose(on: &[PlatformName], devices: &Devices, parts: Parts) -> anyhow::Result<Self> {
+        let rows_of = RowsOf::Devices(devices.clone());
         let lab = parts::recipes(&parts.lab)?;
         let mut rows = Vec::new();
         for name in on {
-            let recipe = whole::recipe(&lab, name, whole::has_devices, whole::NO_DEVICES)?;
+            let recipe = whole::recipe(&lab, name, &rows_of)?;
             let is_qemu = matches!(recipe.emulator.kind, EmulatorKind::Qemu);
             if recipe.architecture != Architecture::X86_64 || !is_qemu {
                 bail!(Usage(format!(
@@ -91,21 +91,16 @@ impl Requests {
                 marks: Some(self.marks.clone()),
                 has_dom0: false,
                 points: Vec::new(),
-            };
-            let Some((counts, samples)) = recorded.counts(&self.parts, session)? else {
-                return Ok(None);
-            };
-            let run = Run {
-                row: &name,
-                ticks: ticks(&samples),
                 has_shorter: false,
                 has_idle: false,
             };
-            let spread = Spread::of(&counts, &software, &run);
+            let Some((spread, requests)) = recorded.spread(&software, &self.parts, session)? else {
+                return Ok(None);
+            };
             rows.push(MeasuredRow {
                 name: self.name(platform, row),
-                requests: samples.iterations,
-                spread: spread.with_context(|| format!("{name} on {platform}"))?,
+                requests,
+                spread,
             });
         }
         let spreads = RequestSpreads::new(rows);

@@ -1,12 +1,12 @@
 //! The functions that execute a workload's instructions, natively and in a VM.
 
-use crate::counted::{Recorded, functions, ticks};
+use crate::counted::{Recorded, functions};
 use crate::titled;
 use anyhow::{Context, bail};
 use regex::Regex;
 use std::fs;
 use std::ops::RangeInclusive;
-use ws_explain::spread::{Comparison, Run, Software, Spread, WorkloadExplained};
+use ws_explain::spread::{Comparison, Software, Spread, WorkloadExplained};
 use ws_explain::steps::{self, Point};
 use ws_explain::symbols::Symbols;
 use ws_lab::lab::Lab;
@@ -145,18 +145,13 @@ impl Workloads {
                 marks: window(recipe, workload, &self.parts)?,
                 has_dom0: matches!(recipe.hypervisor, Hypervisor::Xen { .. }),
                 points: points(recipe, workload, &software)?,
-            };
-            let Some((counts, samples)) = recorded.counts(&self.parts, session)? else {
-                return Ok(None);
-            };
-            let run = Run {
-                row: &workload.name,
-                ticks: ticks(&samples),
                 has_shorter: workload.shorter() > 0,
                 has_idle: has_several_cpus(recipe),
             };
-            let spread = Spread::of(&counts, &software, &run);
-            spreads.push(spread.with_context(|| name.to_string())?);
+            let Some((spread, _)) = recorded.spread(&software, &self.parts, session)? else {
+                return Ok(None);
+            };
+            spreads.push(spread);
         }
         Ok(Some(spreads))
     }

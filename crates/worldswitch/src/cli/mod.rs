@@ -18,8 +18,9 @@ use help::{GENERAL, MACHINES};
 use lab::{LabCommand, PlacesArgs};
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
-use ws_runner::Session;
+use ws_machines::name::PlatformName;
 use ws_runner::parts::Parts;
+use ws_runner::{RunSpec, Session};
 use ws_terminal::{Colours, Stop};
 
 pub use explain::ExplainArgs;
@@ -209,6 +210,19 @@ pub struct Usual {
     pub exports: Exports,
     #[command(flatten, next_help_heading = help::MACHINES)]
     pub parts: PartsArgs,
+}
+
+impl Usual {
+    /// Returns the settings of a run: these options, for platforms and boots.
+    pub fn spec(&self, platforms: Vec<PlatformName>, boots: u32) -> RunSpec {
+        RunSpec {
+            platforms,
+            boots: Some(boots),
+            parts: self.parts.to_parts(),
+            output: self.output.to_output(),
+            ..RunSpec::default()
+        }
+    }
 }
 
 /// The user's replacements for the files that machines are made from.

@@ -200,7 +200,8 @@ fn draw(store: &mut Store, args: &PlotArgs, colours: Colours) -> anyhow::Result<
         line.name(),
         line.unit
     );
-    let svg = ws_report::page::line(&name, &line.unit, &line.values);
+    let values = line.values.iter().map(|one| (one.at.clone(), one.value));
+    let svg = ws_report::page::line(&name, &line.unit, &values.collect::<Vec<_>>());
     if write_file(path, svg.as_bytes())? {
         output::remark(&format!("the plot is {}", path.display()), colours);
     }

@@ -6,7 +6,6 @@ use crate::shared::{Done, export, on_stdout};
 use anyhow::bail;
 use ws_recorder as recorder;
 use ws_report::Apps;
-use ws_results::ResultFile;
 use ws_runner::rows::RowsOf;
 use ws_runner::{RunSpec, whole};
 use ws_terminal::{Colours, output};
@@ -23,7 +22,14 @@ pub fn apps(args: &AppsArgs, colours: Colours) -> anyhow::Result<Done> {
         )?),
         false => None,
     };
-    let (mut results, is_whole) = measured(args, colours)?;
+    let session = session(colours)?;
+    let spec = RunSpec {
+        benchmarks: args.workload.clone().into(),
+        perturb: Some(args.perturb),
+        ..args.usual.spec(args.on.concat(), args.boots)
+    };
+    let measured = whole::measure(RowsOf::Applications, spec, &session)?;
+    let (mut results, is_whole) = measured.finish(colours);
     results.extend(ws_results::load_all(&args.prices)?);
     let traffics = traffics(&args.usual.parts.lab.to_places())?;
     let reference = ws_report::reference::load()?;
@@ -37,7 +43,6 @@ pub fn apps(args: &AppsArgs, colours: Colours) -> anyhow::Result<Done> {
     }
     let mut done = Done::whole_if(is_whole);
     if let Some(choice) = choice {
-        let session = session(colours)?;
         match choice.explain(&mut apps, &reference, !on_stdout, &session)? {
             Some(explained) => apps.explained = explained,
             None => done = Done::InPart,
@@ -45,21 +50,4 @@ pub fn apps(args: &AppsArgs, colours: Colours) -> anyhow::Result<Done> {
     }
     export(json, || Ok(apps.to_json()?))?;
     Ok(done)
-}
-
-fn measured(args: &AppsArgs, colours: Colours) -> anyhow::Result<(Vec<ResultFile>, bool)> {
-    let spec = RunSpec {
-        benchmarks: args.workload.clone().into(),
-        rows: Some(RowsOf::Applications),
-        platforms: args.on.concat(),
-        boots: Some(args.boots),
-        perturb: Some(args.perturb),
-        parts: args.usual.parts.to_parts(),
-        output: args.usual.output.to_output(),
-        ..RunSpec::default()
-    };
-    let has_no = "applications: choose host, qemu-kvm, qemu-tcg, lab:linux, lab:kvm-linux or another recipe with a [root]";
-    let session = session(colours)?;
-    let measured = whole::measure(&spec, |recipe| recipe.root.is_some(), has_no, &session)?;
-    Ok(measured.finish(colours))
 }

@@ -9,7 +9,6 @@ use ws_fleet::show::{self, Submitted};
 use ws_fleet::submit::{self, Asked};
 use ws_fleet::view::View;
 use ws_fleet::work;
-use ws_runner::parts::{Parts, Places};
 use ws_terminal::{Colours, Stop, columns, output};
 
 /// Runs a subcommand.
@@ -81,16 +80,7 @@ fn collect(args: &CollectArgs, colours: Colours) -> anyhow::Result<Done> {
 
 /// Runs a job of Slurm.
 fn work(args: &WorkArgs, colours: Colours) -> anyhow::Result<()> {
-    let parts = Parts {
-        guest: args.guest.clone(),
-        qemu: args.qemu.clone(),
-        vmm: args.vmm.clone(),
-        no_resume: false,
-        lab: Places {
-            lab_dir: args.lab_dir.clone(),
-            ..Places::default()
-        },
-    };
+    let parts = args.parts.to_parts();
     let session = session(colours)?;
     work::job(&args.folder, args.submission, &args.job, parts, &session)
 }

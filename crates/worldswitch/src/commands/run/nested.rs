@@ -54,46 +54,36 @@ pub fn nested(args: &NestedArgs, colours: Colours) -> anyhow::Result<Done> {
     Ok(Done::whole_if(is_whole))
 }
 
+/// Measures microbenchmarks, or applications.
 fn measured(args: &NestedArgs, colours: Colours) -> anyhow::Result<(Vec<ResultFile>, bool)> {
-    if args.long {
-        return long(args, colours);
-    }
-    let spec = RunSpec {
-        platforms: match args.on.is_empty() {
-            false => args.on.concat(),
-            true => parse_list(&platforms(args.short).join(","))?,
-        },
-        benchmarks: Benchmarks::Matching(Layout::of(Suite::Neve2017)?.benchmarks()?),
-        boots: Some(args.boots.unwrap_or(2)),
-        timeout: Some(BENCH_LIMIT),
-        parts: args.usual.parts.to_parts(),
-        output: args.usual.output.to_output(),
-        ..RunSpec::default()
+    let usual = match args.long {
+        true => LONG.join(","),
+        false => platforms(args.short).join(","),
     };
-    let measured = measure(&spec, None, &session(colours)?)?;
-    Ok(measured.finish(colours))
-}
-
-/// Measures applications.
-fn long(args: &NestedArgs, colours: Colours) -> anyhow::Result<(Vec<ResultFile>, bool)> {
     let on = match args.on.is_empty() {
         false => args.on.concat(),
-        true => parse_list(&LONG.join(","))?,
+        true => parse_list(&usual)?,
     };
-    let spec = RunSpec {
-        benchmarks: args.workload.clone().into(),
-        // vCPUs of an L2 would take turns on the one CPU of an L1.
-        rows: Some(RowsOf::ApplicationsOfOneCpu),
-        platforms: on,
-        boots: Some(args.boots.unwrap_or(1)),
-        perturb: Some(0),
-        parts: args.usual.parts.to_parts(),
-        output: args.usual.output.to_output(),
-        ..RunSpec::default()
-    };
-    let has_no = "applications: choose lab:neve-linux or another recipe with a [root]";
     let session = session(colours)?;
-    let measured = whole::measure(&spec, |recipe| recipe.root.is_some(), has_no, &session)?;
+    let measured = match args.long {
+        true => {
+            let spec = RunSpec {
+                benchmarks: args.workload.clone().into(),
+                perturb: Some(0),
+                ..args.usual.spec(on, args.boots.unwrap_or(1))
+            };
+            // vCPUs of an L2 would take turns on the one CPU of an L1.
+            whole::measure(RowsOf::ApplicationsOfOneCpu, spec, &session)?
+        }
+        false => {
+            let spec = RunSpec {
+                benchmarks: Benchmarks::Matching(Layout::of(Suite::Neve2017)?.benchmarks()?),
+                timeout: Some(BENCH_LIMIT),
+                ..args.usual.spec(on, args.boots.unwrap_or(2))
+            };
+            measure(&spec, None, &session)?
+        }
+    };
     Ok(measured.finish(colours))
 }
 

@@ -19,25 +19,21 @@ pub fn lab(args: &IoArgs, colours: Colours) -> anyhow::Result<Done> {
         depths: args.depth.clone(),
         busy: lab.busy,
     };
+    let (on, parts) = (lab.on.concat(), lab.parts.to_parts());
     let choice = match lab.explain {
-        true => Some(recorder::Requests::choose(
-            &lab.on.concat(),
-            &devices,
-            lab.parts.to_parts(),
-        )?),
+        true => Some(recorder::Requests::choose(&on, &devices, parts.clone())?),
         false => None,
     };
     let spec = RunSpec {
-        rows: Some(RowsOf::Devices(devices)),
-        platforms: lab.on.concat(),
+        platforms: on,
         boots: Some(lab.boots),
         perturb: Some(lab.perturb),
-        parts: lab.parts.to_parts(),
+        parts,
         output: args.output.to_output(),
         ..RunSpec::default()
     };
     let session = session(colours)?;
-    let measured = whole::measure(&spec, whole::has_devices, whole::NO_DEVICES, &session)?;
+    let measured = whole::measure(RowsOf::Devices(devices), spec, &session)?;
     let (results, is_whole) = measured.finish(colours);
     let mut done = Done::whole_if(is_whole);
     let mut requests = Requests::of(&results, &ws_report::reference::load()?);
