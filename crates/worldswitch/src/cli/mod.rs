@@ -88,7 +88,7 @@ pub struct Cli {
 pub enum Command {
     /// Measure any workload on any machine, and keep the results.
     Run(Box<RunArgs>),
-    /// Test a change: costs that moved, and functions behind it; or test a budget.
+    /// Test a change or a budget: costs that moved, and their functions.
     Test(Box<TestArgs>),
     /// List, show and measure the tables and figures of five papers.
     Paper(PaperArgs),
