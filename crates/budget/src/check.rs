@@ -111,7 +111,7 @@ impl Measured {
             ..spec.clone()
         };
         let measured = measure(&spec, self.folder.clone(), session)?;
-        measured.tell_problems(session.colours);
+        measured.tell_problems();
         if measured.interrupted {
             bail!("stopped");
         }

@@ -106,12 +106,12 @@ pub fn diverge(asked: &Asked, session: &Session) -> anyhow::Result<Option<Diverg
     if have_idled == [true; 2] {
         let seconds = asked.timeout.as_secs();
         let why = format!("neither machine powered off: both executed nothing for {seconds} s");
-        output::remark(&why, session.colours);
+        output::remark(&why);
     }
     for (stream, has_idled) in streams.iter_mut().zip(have_idled) {
         stream.has_ended &= !has_idled || have_idled == [true; 2];
     }
-    found(asked, by, &machines, &texts, &streams, session).map(Some)
+    found(asked, by, &machines, &texts, &streams).map(Some)
 }
 
 /// Returns both machines, with their files.
@@ -149,7 +149,7 @@ fn both_symbols(machines: &[Machined; 2], session: &Session) -> anyhow::Result<O
         |machine: &Machined| match ws_recorder::symbols(&machine.name, &machine.resources, session)
         {
             Err(why) => {
-                output::remark(&format!("no names of functions: {why:#}"), session.colours);
+                output::remark(&format!("no names of functions: {why:#}"));
                 Ok(Some(Texts::default()))
             }
             found => found,
@@ -170,7 +170,6 @@ fn found(
     machines: &[Machined; 2],
     texts: &[Texts; 2],
     streams: &[Stream; 2],
-    session: &Session,
 ) -> anyhow::Result<Diverged> {
     let both = streams.each_ref();
     if let (Some(cpu), [0, 0]) = (asked.cpu, both.map(|stream| stream.executed)) {
@@ -192,7 +191,7 @@ fn found(
         return Ok(diverged);
     }
     let [a, b] = [0, 1].map(|side| {
-        software(&machines[side], &texts[side], &streams[side], session)
+        software(&machines[side], &texts[side], &streams[side])
             .with_context(|| machines[side].name.to_string())
     });
     let placed = [&a?, &b?];
@@ -216,24 +215,16 @@ fn found(
 }
 
 /// Returns the machine's software with its functions. The functions of a user's kernel are those in its file.
-fn software(
-    machined: &Machined,
-    texts: &Texts,
-    stream: &Stream,
-    session: &Session,
-) -> anyhow::Result<Machine> {
+fn software(machined: &Machined, texts: &Texts, stream: &Stream) -> anyhow::Result<Machine> {
     let mut software: Software = platforms::software(&machined.name, &machined.resources)?;
     if let Some(kernel) = &machined.resources.kernel {
         let bytes = fs::read(kernel).with_context(|| format!("can't read {}", kernel.display()))?;
         let has_symbols = Symbols::of_elf(&bytes).is_ok();
         if !has_symbols {
-            output::remark(
-                &format!(
-                    "no symbols in {}: to see its functions, name an ELF file that is not stripped",
-                    kernel.display()
-                ),
-                session.colours,
-            );
+            output::remark(&format!(
+                "no symbols in {}: to see its functions, name an ELF file that is not stripped",
+                kernel.display()
+            ));
         }
         software
             .programs
@@ -248,13 +239,10 @@ fn software(
         let lost = modules::settle_known(symbols, trace);
         if !lost.is_empty() {
             let lost = lost.join(", ");
-            output::remark(
-                &format!(
-                    "{}: no names of functions in these modules, which were moved during the boot: {lost}",
-                    machined.name
-                ),
-                session.colours,
-            );
+            output::remark(&format!(
+                "{}: no names of functions in these modules, which were moved during the boot: {lost}",
+                machined.name
+            ));
         }
         Ok(())
     };

@@ -9,7 +9,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use std::collections::BTreeMap;
 use ws_terminal::columns::{self, columns};
-use ws_terminal::{Colours, output};
+use ws_terminal::output;
 
 /// The format version of `--json`.
 const SCHEMA: &str = "worldswitch-fleet/1";
@@ -265,7 +265,7 @@ fn listed(names: &[String]) -> String {
 }
 
 /// Prints the nodes that are not trusted, and the cure.
-pub fn doubts(view: &View, colours: Colours) {
+pub fn doubts(view: &View) {
     for (node, doubt) in &view.doubts {
         let cure = match doubt.standing {
             Standing::Odd => format!(
@@ -273,13 +273,10 @@ pub fn doubts(view: &View, colours: Colours) {
             ),
             Standing::Disputed => "The results of both are set apart. A third node decides: submit on another node, or here with --local".to_owned(),
         };
-        output::remark(
-            &format!(
-                "node {node} is not trusted: {}. {cure}",
-                why(view, node, doubt)
-            ),
-            colours,
-        );
+        output::remark(&format!(
+            "node {node} is not trusted: {}. {cure}",
+            why(view, node, doubt)
+        ));
     }
 }
 

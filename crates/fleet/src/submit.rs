@@ -63,20 +63,17 @@ pub fn submit(asked: &Asked<'_>, session: &Session) -> anyhow::Result<Done> {
     };
     let view = View::of(campaign, folder, expanded, queue)?;
     view.settle()?;
-    show::doubts(&view, session.colours);
+    show::doubts(&view);
     let (open, left) = view.open();
     let open = match asked.local {
         true => mine(&view, open),
         false => open,
     };
     if !left.is_empty() {
-        output::remark(
-            &format!(
-                "{} cells are left out: earlier cells use up the budget",
-                left.len()
-            ),
-            session.colours,
-        );
+        output::remark(&format!(
+            "{} cells are left out: earlier cells use up the budget",
+            left.len()
+        ));
     }
     if open.is_empty() {
         return Ok(Done {
@@ -135,14 +132,14 @@ fn measured_here(
             Err(error) if error.is::<Stopped>() => bail!("stopped: submit again to continue"),
             Err(error) => {
                 let what = format!("{} {}", planned.task.platform, planned.task.what());
-                output::error(&error.context(what), session.colours);
+                output::error(&error.context(what));
                 is_whole = false;
             }
         }
     }
     let view = View::read(asked.file, asked.parts, &session.stop)?;
     view.settle()?;
-    show::doubts(&view, session.colours);
+    show::doubts(&view);
     Ok(Done {
         jobs: Vec::new(),
         text: format!("{}\n", show::totals(&view)),

@@ -70,7 +70,7 @@ pub fn run(options: &Options, session: &Session) -> anyhow::Result<Measured> {
     folder.must_take(names.iter().map(|name| &**name))?;
     // The doctor also examines programs of other platforms, but warns only about what matters here.
     let resources = parts::resources(&Parts::default());
-    let doctor = doctor::warn(&resources, &[], session.colours);
+    let doctor = doctor::warn(&resources, &[]);
     let rounds = options.or_quick(options.rounds, 2, 5);
     // `runs` has checked that each peer is named once.
     let turns = Turns::of(&options.stopped)?;
@@ -87,7 +87,7 @@ pub fn run(options: &Options, session: &Session) -> anyhow::Result<Measured> {
     let lost = folder.write(&results);
     for error in &lost {
         let why = anyhow::anyhow!("results were not kept: {error}");
-        output::error(&why, session.colours);
+        output::error(&why);
     }
     let mut rows = results.iter().flat_map(|result| &result.rows);
     let is_whole = !interrupted && lost.is_empty() && rows.all(|row| row.status == Status::Ok);

@@ -100,7 +100,7 @@ fn done(
 ) -> (Vec<ResultFile>, bool) {
     if !measured.interrupted {
         // The plan has named what it leaves out, and all of the plan was measured.
-        return measured.finish(session.colours);
+        return measured.finish();
     }
     let rows = measured.results.iter().flat_map(|result| &result.rows);
     let is_whole = |row: &&Row| {
@@ -121,7 +121,7 @@ fn done(
             boots => format!(", or measured in fewer than {boots} boots"),
         };
         let text = format!("{}; left out{boots}: {left_out}", why.words());
-        output::remark(&text, session.colours);
+        output::remark(&text);
     }
-    measured.finish(session.colours)
+    measured.finish()
 }

@@ -112,7 +112,7 @@ impl Recorded<'_> {
             ..RunSpec::default()
         };
         let measured = measure(&spec, None, session)?;
-        measured.tell_problems(session.colours);
+        measured.tell_problems();
         if measured.interrupted {
             return Ok(None);
         }

@@ -6,7 +6,7 @@ use std::time::SystemTime;
 use ws_explain::explained::Explained;
 use ws_machines::name::PlatformName;
 use ws_runner::Folder;
-use ws_terminal::{Colours, output};
+use ws_terminal::output;
 
 /// Keeps explanations in a folder.
 pub struct Keeper {
@@ -40,17 +40,14 @@ impl Keeper {
     }
 
     /// Writes an explanation and prints its path.
-    pub fn keep(&self, explained: &Explained, colours: Colours) -> anyhow::Result<()> {
+    pub fn keep(&self, explained: &Explained) -> anyhow::Result<()> {
         let name = ws_results::explanation_name(&explained.platform, &explained.benchmark);
         let path = self.folder.path().join(name);
         ws_results::write_bytes(&path, explained.to_json()?.as_bytes())?;
-        output::remark(
-            &format!(
-                "the explanation is {}; worldswitch report shows it",
-                path.display()
-            ),
-            colours,
-        );
+        output::remark(&format!(
+            "the explanation is {}; worldswitch report shows it",
+            path.display()
+        ));
         Ok(())
     }
 }

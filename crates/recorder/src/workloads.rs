@@ -21,7 +21,7 @@ use ws_report::reference::Reference;
 use ws_runner::Session;
 use ws_runner::parts::{self, Parts};
 use ws_runner::rows::RowsOf;
-use ws_terminal::{Colours, Usage, output};
+use ws_terminal::{Usage, output};
 
 /// Limit of workloads: a recorded boot takes minutes, and the table is long.
 const WORKLOADS_AT_MOST: usize = 3;
@@ -120,7 +120,7 @@ impl Workloads {
             }
             explained.push(comparison.explained());
             for (name, spread) in names.iter().zip([natively, in_vm]) {
-                take_apart(apps, workload, name, spread, reference, session.colours);
+                take_apart(apps, workload, name, spread, reference);
             }
         }
         if let Some(parts) = apps.recorded_to_terminal().filter(|_| print) {
@@ -218,7 +218,6 @@ fn take_apart(
     platform: &str,
     spread: &Spread,
     reference: &Reference,
-    colours: Colours,
 ) {
     if spread.ways.is_empty() {
         return;
@@ -227,10 +226,7 @@ fn take_apart(
         Ok(steps) => apps.take_apart(&workload.name, platform, &steps, reference),
         Err(why) => {
             let name = &workload.name;
-            output::remark(
-                &format!("{name} on {platform} is not taken apart: {why}"),
-                colours,
-            );
+            output::remark(&format!("{name} on {platform} is not taken apart: {why}"));
         }
     }
 }

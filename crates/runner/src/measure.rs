@@ -9,7 +9,7 @@ use std::rc::Rc;
 use std::time::SystemTime;
 use ws_machines::machine::Control;
 use ws_results::{ResultFile, Row, SCHEMA, Status};
-use ws_terminal::{Colours, Progress, Why, output, time};
+use ws_terminal::{Progress, Why, output, time};
 
 /// The results of a measurement, before any is shown.
 pub struct Measured {
@@ -44,31 +44,31 @@ impl Measured {
 
     /// Prints problems, remarks and the folder of the results, for commands with a table of their own. Returns the
     /// results, and whether all was measured.
-    pub fn finish(self, colours: Colours) -> (Vec<ResultFile>, bool) {
-        self.tell_problems(colours);
-        let is_whole = self.tell_outcome(colours);
+    pub fn finish(self) -> (Vec<ResultFile>, bool) {
+        self.tell_problems();
+        let is_whole = self.tell_outcome();
         for remark in &self.remarks {
-            output::remark(remark, colours);
+            output::remark(remark);
         }
         let folder = self.folder.path().display();
-        output::remark(&format!("results are in {folder}"), colours);
+        output::remark(&format!("results are in {folder}"));
         (self.results, is_whole)
     }
 
     /// Returns whether all was measured. A run that measured nothing is not a success, whatever the reasons; an error
     /// says so.
-    pub fn tell_outcome(&self, colours: Colours) -> bool {
+    pub fn tell_outcome(&self) -> bool {
         let nothing = nothing(&self.results);
         if let Some(why) = &nothing {
-            output::error(&anyhow::anyhow!("{why}"), colours);
+            output::error(&anyhow::anyhow!("{why}"));
         }
         self.is_whole() && nothing.is_none()
     }
 
     /// Prints the problems as errors.
-    pub fn tell_problems(&self, colours: Colours) {
+    pub fn tell_problems(&self) {
         for problem in &self.problems {
-            output::error(&anyhow::anyhow!("{}", problem.text), colours);
+            output::error(&anyhow::anyhow!("{}", problem.text));
         }
     }
 }
@@ -123,7 +123,7 @@ pub fn measure(
     if let Some((file, what)) = &spec.recording {
         resources.recording = Some(parts::recording(file, what.clone())?);
     }
-    let names = choose::platforms(spec, &resources, session.colours)?;
+    let names = choose::platforms(spec, &resources)?;
     let base = choose::base(spec, &names)?;
     let progress = Progress::new(spec.verbose);
     let (mut common, mut jobs) = open::open(spec, &names, &resources, session.stop.clone())?;
@@ -142,7 +142,7 @@ pub fn measure(
         progress.say(&pins.told);
     }
     if jobs.iter().any(is_timed) {
-        start.doctor = Some(doctor::warn(&resources, &names, session.colours));
+        start.doctor = Some(doctor::warn(&resources, &names));
     }
 
     let left_out = rounds::all(spec.quick, &mut common, &mut jobs, &progress);

@@ -27,10 +27,9 @@ pub fn measure(rows: RowsOf, spec: RunSpec, session: &Session) -> anyhow::Result
     let mut names = spec.platforms.iter();
     let has_vm = names.any(|name| of_host(name) && name.base() != "host");
     if let Some(why) = Cpus::here().too_few(2).filter(|_| has_vm) {
-        output::remark(
-            &format!("a VM and its clients share one CPU: {why} (cure: worldswitch doctor)"),
-            session.colours,
-        );
+        output::remark(&format!(
+            "a VM and its clients share one CPU: {why} (cure: worldswitch doctor)"
+        ));
     }
     let spec = RunSpec {
         rows: Some(rows),

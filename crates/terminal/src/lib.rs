@@ -10,7 +10,6 @@ mod stop;
 pub mod time;
 mod wait;
 
-pub use output::Colours;
 pub use progress::Progress;
 pub use stop::{Stop, Stopped, Why};
 pub use wait::taken;

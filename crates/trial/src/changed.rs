@@ -27,7 +27,7 @@ pub fn changed(
     session: &Session,
 ) -> anyhow::Result<Vec<ChangeExplained>> {
     if rows.is_empty() {
-        output::remark("nothing changed, so nothing is explained", session.colours);
+        output::remark("nothing changed, so nothing is explained");
     }
     let mut known = Known::new();
     let mut explained = Vec::new();

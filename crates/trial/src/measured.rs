@@ -80,8 +80,7 @@ impl Run<'_> {
             },
             ..RunSpec::default()
         };
-        let (results, is_whole) =
-            measure(&spec, folder, self.session)?.finish(self.session.colours);
+        let (results, is_whole) = measure(&spec, folder, self.session)?.finish();
         self.is_whole &= is_whole;
         Ok(results)
     }

@@ -21,7 +21,7 @@ use std::path::{Path, PathBuf};
 use ws_machines::name::PlatformName;
 use ws_runner::parts::Parts;
 use ws_runner::{RunSpec, Session};
-use ws_terminal::{Colours, Stop};
+use ws_terminal::Stop;
 
 pub use explain::ExplainArgs;
 pub use form::{Form, file, file_of};
@@ -264,11 +264,10 @@ pub fn tool() -> String {
 }
 
 /// Makes the session of a measurement, which a signal stops.
-pub fn session(colours: Colours) -> anyhow::Result<Session> {
+pub fn session() -> anyhow::Result<Session> {
     Ok(Session {
         tool: tool(),
         stop: Stop::listen()?,
-        colours,
     })
 }
 

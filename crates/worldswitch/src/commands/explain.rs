@@ -9,21 +9,21 @@ use ws_explain::explained::Explained;
 use ws_explain::render::Shown;
 use ws_machines::name::PlatformName;
 use ws_recorder::{Explainer, Keeper, debug, prices};
-use ws_terminal::{Colours, output};
+use ws_terminal::output;
 
 /// Records one machine or two, and explains the recorded operation.
 ///
 /// # Errors
 /// Wrong usage; a benchmark that can't run there; no trace or no symbols; functions whose sum is not the measured
 /// count.
-pub fn explain(args: &ExplainArgs, colours: Colours) -> anyhow::Result<Done> {
+pub fn explain(args: &ExplainArgs) -> anyhow::Result<Done> {
     let flamegraph = args.flamegraph.as_deref();
     let form = (args.json || args.folded).then_some(Path::new(STDOUT));
     on_stdout([flamegraph, form])?;
     // Before the machine boots: a mistake in a file is told at once.
     let prices = prices::prices(&args.prices)?;
     debug::check(&args.debug)?;
-    let session = session(colours)?;
+    let session = session()?;
     let explainer = Explainer {
         benchmark: args.benchmark(),
         parts: &args.parts.to_parts(),
@@ -46,7 +46,7 @@ pub fn explain(args: &ExplainArgs, colours: Colours) -> anyhow::Result<Done> {
             explained.reckoning = Some(prices::reckon(explained, prices)?);
         }
         if let (Some(keeper), Some(explained)) = (&keeper, &explained) {
-            keeper.keep(explained, colours)?;
+            keeper.keep(explained)?;
         }
         Ok(explained)
     };
@@ -54,7 +54,7 @@ pub fn explain(args: &ExplainArgs, colours: Colours) -> anyhow::Result<Done> {
         let Some(explained) = one(args.on.as_ref().context("no machine was named")?)? else {
             return Ok(Done::InPart);
         };
-        show(args, &explained, colours)?;
+        show(args, &explained)?;
         return Ok(Done::Whole);
     };
     let (Some(before), Some(after)) = (one(first)?, one(second)?) else {
@@ -68,7 +68,7 @@ pub fn explain(args: &ExplainArgs, colours: Colours) -> anyhow::Result<Done> {
     Ok(Done::Whole)
 }
 
-fn show(args: &ExplainArgs, explained: &Explained, colours: Colours) -> anyhow::Result<()> {
+fn show(args: &ExplainArgs, explained: &Explained) -> anyhow::Result<()> {
     if let Some(path) = &args.flamegraph {
         let to_file = write_file(path, explained.to_flame_graph()?.as_bytes())?;
         if !to_file {
@@ -79,7 +79,7 @@ fn show(args: &ExplainArgs, explained: &Explained, colours: Colours) -> anyhow::
         (true, _) => explained.to_json()?,
         (_, true) => {
             if explained.left_out.is_some() {
-                output::remark(explained.left_out_line().trim_end(), colours);
+                output::remark(explained.left_out_line().trim_end());
             }
             explained.to_folded()
         }

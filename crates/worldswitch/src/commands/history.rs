@@ -9,15 +9,15 @@ use ws_history::{Filter, History, Line, Place, Right, Series, Store, judged, lin
 use ws_report::Hosts;
 use ws_runner::benchmarks;
 use ws_terminal::columns::json;
-use ws_terminal::{Colours, Usage, output};
+use ws_terminal::{Usage, output};
 use ws_text::terminal;
 
 /// Runs a subcommand.
-pub fn history(args: &HistoryArgs, colours: Colours) -> anyhow::Result<Done> {
+pub fn history(args: &HistoryArgs) -> anyhow::Result<Done> {
     let place = &args.store.place()?;
     let open = || Store::open(place);
     match &args.what {
-        HistoryWhat::Add { runs, pin_first } => add(place, runs, *pin_first, colours)?,
+        HistoryWhat::Add { runs, pin_first } => add(place, runs, *pin_first)?,
         HistoryWhat::List { of, json: as_json } => {
             let runs = open()?.runs(of.to_filter())?;
             output::data(&match as_json {
@@ -29,23 +29,23 @@ pub fn history(args: &HistoryArgs, colours: Colours) -> anyhow::Result<Done> {
             let result = open()?.result(*run)?;
             output::data(&match as_json {
                 true => json(&result)?,
-                false => ws_report::show(&result, colours.stdout),
+                false => ws_report::show(&result, output::is_coloured()),
             })?;
         }
-        HistoryWhat::Plot(plot) => draw(&mut open()?, plot, colours)?,
-        HistoryWhat::Pin { run } => output::remark(&open()?.pin(*run)?.pinned_text(), colours),
+        HistoryWhat::Plot(plot) => draw(&mut open()?, plot)?,
+        HistoryWhat::Pin { run } => output::remark(&open()?.pin(*run)?.pinned_text()),
         HistoryWhat::Check {
             of,
             allow_first,
             how,
         } => {
-            let judged = check(&mut open()?, of.to_filter(), *allow_first, how, colours)?;
+            let judged = check(&mut open()?, of.to_filter(), *allow_first, how)?;
             return Ok(Done::Judged(judged));
         }
         HistoryWhat::Remove { run } => {
             let run = open()?.remove(*run)?;
             let text = format!("run {} of {} is removed", run.id, run.platform);
-            output::remark(&text, colours);
+            output::remark(&text);
         }
         HistoryWhat::Hosts {
             platform,
@@ -55,17 +55,17 @@ pub fn history(args: &HistoryArgs, colours: Colours) -> anyhow::Result<Done> {
             let hosts = hosts(&mut open()?, platform.as_deref())?;
             output::data(&match json {
                 true => hosts.to_json()?,
-                false => hosts.to_terminal(colours.stdout, *all),
+                false => hosts.to_terminal(output::is_coloured(), *all),
             })?;
         }
-        HistoryWhat::Copy { to } => copy(place, to, colours)?,
-        HistoryWhat::Migrate => migrate(place, colours)?,
-        HistoryWhat::Grant { right, roles } => grant(&mut open()?, *right, roles, colours)?,
+        HistoryWhat::Copy { to } => copy(place, to)?,
+        HistoryWhat::Migrate => migrate(place)?,
+        HistoryWhat::Grant { right, roles } => grant(&mut open()?, *right, roles)?,
     }
     Ok(Done::Whole)
 }
 
-fn add(place: &Place, specs: &[String], pin_first: bool, colours: Colours) -> anyhow::Result<()> {
+fn add(place: &Place, specs: &[String], pin_first: bool) -> anyhow::Result<()> {
     let results = ws_results::load_all(specs)?;
     let mut store = Store::create(place)?;
     for (result, added) in results.iter().zip(store.add_all(&results)?) {
@@ -76,17 +76,17 @@ fn add(place: &Place, specs: &[String], pin_first: bool, colours: Colours) -> an
         };
         let (platform, id) = (terminal(&result.platform), added.id);
         let text = format!("{platform} of {} {what} run {id}", result.created);
-        output::remark(&text, colours);
+        output::remark(&text);
         if pin_first {
             if let Some(run) = store.pin_first(id)? {
-                output::remark(&run.pinned_text(), colours);
+                output::remark(&run.pinned_text());
             }
         }
     }
     Ok(())
 }
 
-fn copy(from: &Place, to: &str, colours: Colours) -> anyhow::Result<()> {
+fn copy(from: &Place, to: &str) -> anyhow::Result<()> {
     let to = &Place::parse(to)?;
     let copied = Store::open(from)?.copy_to(&mut Store::create(to)?)?;
     let numbers = match (copied.new, copied.same_numbers) {
@@ -102,26 +102,21 @@ fn copy(from: &Place, to: &str, colours: Colours) -> anyhow::Result<()> {
         "{} runs and {} pins were copied to {to}{numbers}{known}",
         copied.new, copied.pins
     );
-    output::remark(&text, colours);
+    output::remark(&text);
     Ok(())
 }
 
-fn migrate(place: &Place, colours: Colours) -> anyhow::Result<()> {
+fn migrate(place: &Place) -> anyhow::Result<()> {
     let (before, now) = Store::migrate(place)?;
     let what = match before == now {
         true => format!("{place} already has version {now}"),
         false => format!("{place} was upgraded from version {before} to version {now}"),
     };
-    output::remark(&what, colours);
+    output::remark(&what);
     Ok(())
 }
 
-fn grant(
-    store: &mut Store,
-    right: Right,
-    roles: &[String],
-    colours: Colours,
-) -> anyhow::Result<()> {
+fn grant(store: &mut Store, right: Right, roles: &[String]) -> anyhow::Result<()> {
     store.grant(right, roles)?;
     let may = match right {
         Right::Read => "may read",
@@ -129,7 +124,7 @@ fn grant(
         Right::Nothing => "may do nothing",
     };
     for role in roles {
-        output::remark(&format!("{} {may}", terminal(role)), colours);
+        output::remark(&format!("{} {may}", terminal(role)));
     }
     Ok(())
 }
@@ -153,7 +148,6 @@ fn check(
     filter: Filter<'_>,
     allow_first: bool,
     how: &JudgeArgs,
-    colours: Colours,
 ) -> anyhow::Result<Outcome> {
     let pairs = store.pairs(filter)?;
     if pairs.is_empty() {
@@ -165,14 +159,14 @@ fn check(
     if allow_first {
         for gap in alone.drain(..) {
             let text = format!("not judged, accepted by --allow-first: {}", gap.why);
-            output::remark(&text, colours);
+            output::remark(&text);
         }
     }
-    judge(&judged, alone, how, None, colours)
+    judge(&judged, alone, how, None)
 }
 
 /// Draws a benchmark over time or over kernels.
-fn draw(store: &mut Store, args: &PlotArgs, colours: Colours) -> anyhow::Result<()> {
+fn draw(store: &mut Store, args: &PlotArgs) -> anyhow::Result<()> {
     let filter = args.of.to_filter();
     let points = store.points(&args.bench, filter)?;
     if points.is_empty() {
@@ -203,7 +197,7 @@ fn draw(store: &mut Store, args: &PlotArgs, colours: Colours) -> anyhow::Result<
     let values = line.values.iter().map(|one| (one.at.clone(), one.value));
     let svg = ws_report::page::line(&name, &line.unit, &values.collect::<Vec<_>>());
     if write_file(path, svg.as_bytes())? {
-        output::remark(&format!("the plot is {}", path.display()), colours);
+        output::remark(&format!("the plot is {}", path.display()));
     }
     Ok(())
 }

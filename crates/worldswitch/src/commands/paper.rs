@@ -6,10 +6,10 @@ use anyhow::{Context, bail};
 use std::process::Command;
 use ws_catalog::papers;
 use ws_report::reference;
-use ws_terminal::{Colours, Usage, output};
+use ws_terminal::{Usage, output};
 
 /// Lists papers, shows a figure, or measures it.
-pub fn paper(args: &PaperArgs, colours: Colours) -> anyhow::Result<Done> {
+pub fn paper(args: &PaperArgs) -> anyhow::Result<Done> {
     let reference = reference::load()?;
     let name = args.paper.as_deref();
     let name = name
@@ -37,18 +37,18 @@ pub fn paper(args: &PaperArgs, colours: Colours) -> anyhow::Result<Done> {
             figure.figure, figure.paper
         )));
     }
-    run(&figure.command, colours)
+    run(&figure.command)
 }
 
 /// Runs a command of a figure, with this program's folder first in PATH. Its exit code is this command's.
-fn run(command: &str, colours: Colours) -> anyhow::Result<Done> {
+fn run(command: &str) -> anyhow::Result<Done> {
     let program = std::env::current_exe().context("can't find this program")?;
     let mut path = program.parent().unwrap_or(&program).as_os_str().to_owned();
     if let Some(others) = std::env::var_os("PATH") {
         path.push(":");
         path.push(others);
     }
-    output::remark(command, colours);
+    output::remark(command);
     let status = Command::new("sh")
         .args(["-euc", command])
         .env("PATH", path)

@@ -10,7 +10,7 @@ use ws_history::{Store, by_kernel, newest, of_each_platform};
 use ws_report::is_baseline;
 use ws_report::page::{Asked, Bases, Simulated};
 use ws_results::{FindError, ResultFile};
-use ws_terminal::{Colours, Usage, input, output};
+use ws_terminal::{Usage, input, output};
 
 /// Limit of the size of an explanation, far above any real one.
 const EXPLANATION_BYTES: u64 = 64 << 20;
@@ -20,17 +20,17 @@ const EXPLANATION_BYTES: u64 = 64 << 20;
 ///
 /// # Errors
 /// There is no such result or baseline, the events can't be read, or the page can't be written.
-pub fn report(args: &ReportArgs, colours: Colours) -> anyhow::Result<Done> {
+pub fn report(args: &ReportArgs) -> anyhow::Result<Done> {
     let (results, asked) = match args.history {
         true => of_history(args)?,
         false => of_runs(args)?,
     };
     let (written, refused) = write(&args.output, &results, asked)?;
     for why in &refused {
-        output::error(&anyhow!("{why}"), colours);
+        output::error(&anyhow!("{why}"));
     }
     if let Some(written) = written {
-        output::remark(&written, colours);
+        output::remark(&written);
     }
     Ok(Done::whole_if(refused.is_empty()))
 }

@@ -8,7 +8,7 @@ use ws_analysis::{Gap, Outcome, Paired, Thresholds};
 use ws_report::Judged;
 use ws_runner::benchmarks;
 use ws_runner::parts::Parts;
-use ws_terminal::{Colours, Usage, output};
+use ws_terminal::{Usage, output};
 use ws_trial::changed;
 
 /// Judges pairs of a base and another result, shows the tables, and exports them. `gaps`: results of the base that are
@@ -21,7 +21,6 @@ pub fn judge(
     gaps: Vec<Gap>,
     args: &JudgeArgs,
     explain: Option<&Parts>,
-    colours: Colours,
 ) -> anyhow::Result<Outcome> {
     let [json, markdown] = args.exports.files();
     let on_stdout = on_stdout([json, markdown, args.export_csv.as_deref()])?;
@@ -37,16 +36,16 @@ pub fn judge(
     export(args.export_csv.as_deref(), || Ok(comparisons.to_csv()))?;
     export(markdown, || Ok(comparisons.to_markdown()))?;
     if !on_stdout {
-        output::data(&comparisons.to_terminal(colours.stdout, args.all))?;
+        output::data(&comparisons.to_terminal(output::is_coloured(), args.all))?;
     }
     for why in &judged.refused {
-        output::error(&anyhow!("{why}"), colours);
+        output::error(&anyhow!("{why}"));
     }
     for why in judged.not_judged() {
-        output::remark(&format!("not judged: {why}"), colours);
+        output::remark(&format!("not judged: {why}"));
     }
     if let Some(parts) = explain {
-        let explained = changed(&judged.changed, parts, !on_stdout, &session(colours)?)?;
+        let explained = changed(&judged.changed, parts, !on_stdout, &session()?)?;
         judged.comparisons.explained = explained;
     }
     export(json, || Ok(judged.comparisons.to_json()?))?;

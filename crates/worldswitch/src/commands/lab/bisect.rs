@@ -6,11 +6,11 @@ use crate::shared::Done;
 use ws_analysis::Outcome;
 use ws_bisect::{Asked, Search};
 use ws_recorder::LEAST;
-use ws_terminal::{Colours, output};
+use ws_terminal::output;
 
 /// Searches for the commit, and prints the outcome before the functions: explaining may take long.
-pub fn bisect(args: &BisectArgs, colours: Colours) -> anyhow::Result<Done> {
-    let session = session(colours)?;
+pub fn bisect(args: &BisectArgs) -> anyhow::Result<Done> {
+    let session = session()?;
     let asked = Asked {
         kernel_tree: args.kernel_tree.clone(),
         good: args.good.clone(),
@@ -37,10 +37,10 @@ pub fn bisect(args: &BisectArgs, colours: Colours) -> anyhow::Result<Done> {
     })?;
     if let Some(Err(why)) = &difference {
         let text = format!("can't explain which functions changed: {why:#}");
-        output::remark(&text, colours);
+        output::remark(&text);
     }
     let folder = search.folder().display();
-    output::remark(&format!("results and build logs are in {folder}"), colours);
+    output::remark(&format!("results and build logs are in {folder}"));
     Ok(match found.commit() {
         Some(_) => Done::Whole,
         None => Done::Judged(Outcome::Inconclusive),

@@ -7,10 +7,10 @@ use crate::shared::Done;
 use ws_analysis::Outcome;
 use ws_diverge::Asked;
 use ws_runner::parts::lab_machine;
-use ws_terminal::{Colours, output};
+use ws_terminal::output;
 
 /// Boots both machines, and prints where they differ.
-pub fn diverge(args: &DivergeArgs, colours: Colours) -> anyhow::Result<Done> {
+pub fn diverge(args: &DivergeArgs) -> anyhow::Result<Done> {
     let asked = Asked {
         machines: [lab_machine(&args.a)?, lab_machine(&args.b)?],
         bench: args.bench.clone(),
@@ -24,7 +24,7 @@ pub fn diverge(args: &DivergeArgs, colours: Colours) -> anyhow::Result<Done> {
         parts: args.parts.to_parts(),
         other_qemu: args.other_qemu.clone(),
     };
-    let Some(diverged) = ws_diverge::diverge(&asked, &session(colours)?)? else {
+    let Some(diverged) = ws_diverge::diverge(&asked, &session()?)? else {
         super::say("stopped");
         return Ok(Done::InPart);
     };

@@ -13,14 +13,14 @@ use crate::shared::Done;
 use std::path::Path;
 use ws_lab::carry;
 use ws_runner::parts::{lab_machine, recipes, store};
-use ws_terminal::{Colours, output};
+use ws_terminal::output;
 
 /// Runs a subcommand.
-pub fn lab(what: &LabCommand, colours: Colours) -> anyhow::Result<Done> {
+pub fn lab(what: &LabCommand) -> anyhow::Result<Done> {
     match what {
-        LabCommand::Bisect(args) => return bisect::bisect(args, colours),
+        LabCommand::Bisect(args) => return bisect::bisect(args),
         LabCommand::Boot(args) => return boot::boot(args),
-        LabCommand::Diverge(args) => return diverge::diverge(args, colours),
+        LabCommand::Diverge(args) => return diverge::diverge(args),
         LabCommand::List { json, places } => {
             let places = places.to_places();
             output::data(&ws_catalog::recipes(

@@ -8,10 +8,10 @@ use ws_recorder as recorder;
 use ws_report::Apps;
 use ws_runner::rows::RowsOf;
 use ws_runner::{RunSpec, whole};
-use ws_terminal::{Colours, output};
+use ws_terminal::output;
 
 /// Measures and shows the results.
-pub fn apps(args: &AppsArgs, colours: Colours) -> anyhow::Result<Done> {
+pub fn apps(args: &AppsArgs) -> anyhow::Result<Done> {
     let [json, markdown] = args.usual.exports.files();
     let on_stdout = on_stdout([json, markdown])?;
     let choice = match args.explain {
@@ -22,14 +22,14 @@ pub fn apps(args: &AppsArgs, colours: Colours) -> anyhow::Result<Done> {
         )?),
         false => None,
     };
-    let session = session(colours)?;
+    let session = session()?;
     let spec = RunSpec {
         benchmarks: args.workload.clone().into(),
         perturb: Some(args.perturb),
         ..args.usual.spec(args.on.concat(), args.boots)
     };
     let measured = whole::measure(RowsOf::Applications, spec, &session)?;
-    let (mut results, is_whole) = measured.finish(colours);
+    let (mut results, is_whole) = measured.finish();
     results.extend(ws_results::load_all(&args.prices)?);
     let traffics = traffics(&args.usual.parts.lab.to_places())?;
     let reference = ws_report::reference::load()?;

@@ -9,15 +9,15 @@ use ws_fleet::show::{self, Submitted};
 use ws_fleet::submit::{self, Asked};
 use ws_fleet::view::View;
 use ws_fleet::work;
-use ws_terminal::{Colours, Stop, columns, output};
+use ws_terminal::{Stop, columns, output};
 
 /// Runs a subcommand.
-pub fn fleet(args: &FleetArgs, colours: Colours) -> anyhow::Result<Done> {
+pub fn fleet(args: &FleetArgs) -> anyhow::Result<Done> {
     match &args.what {
         FleetWhat::Plan(args) => put(args, &view(args)?, &[], show::plan)?,
         FleetWhat::Status(args) => put(args, &view(args)?, &[], show::status)?,
-        FleetWhat::Submit(args) => return submit(args, colours),
-        FleetWhat::Collect(args) => return collect(args, colours),
+        FleetWhat::Submit(args) => return submit(args),
+        FleetWhat::Collect(args) => return collect(args),
         FleetWhat::Cancel(args) => {
             let cancelled = cancel(&args.campaign)?;
             output::data(&match args.json {
@@ -25,7 +25,7 @@ pub fn fleet(args: &FleetArgs, colours: Colours) -> anyhow::Result<Done> {
                 false => cancelled.to_text(),
             })?;
         }
-        FleetWhat::Work(args) => work(args, colours)?,
+        FleetWhat::Work(args) => work(args)?,
     }
     Ok(Done::Whole)
 }
@@ -49,26 +49,26 @@ fn put(
 }
 
 /// Queues the open cells on Slurm, or measures them on this host.
-fn submit(args: &SubmitArgs, colours: Colours) -> anyhow::Result<Done> {
+fn submit(args: &SubmitArgs) -> anyhow::Result<Done> {
     let asked = Asked {
         file: &args.campaign.campaign,
         parts: &args.campaign.parts.to_parts(),
         local: args.local,
         repaired: &args.repaired,
     };
-    let done = submit::submit(&asked, &session(colours)?)?;
+    let done = submit::submit(&asked, &session()?)?;
     put(&args.campaign, &done.view, &done.jobs, |_| done.text)?;
     Ok(Done::whole_if(done.is_whole))
 }
 
 /// Copies all valid results into a folder.
-fn collect(args: &CollectArgs, colours: Colours) -> anyhow::Result<Done> {
+fn collect(args: &CollectArgs) -> anyhow::Result<Done> {
     let view = view(&args.campaign)?;
     view.settle()?;
-    show::doubts(&view, colours);
+    show::doubts(&view);
     let done = collect::collect(&view, &args.output, args.force)?;
     if let Some(added) = done.added {
-        output::remark(&added, colours);
+        output::remark(&added);
     }
     let text = |view: &View| {
         let (folder, totals) = (args.output.display(), show::totals(view));
@@ -79,8 +79,8 @@ fn collect(args: &CollectArgs, colours: Colours) -> anyhow::Result<Done> {
 }
 
 /// Runs a job of Slurm.
-fn work(args: &WorkArgs, colours: Colours) -> anyhow::Result<()> {
+fn work(args: &WorkArgs) -> anyhow::Result<()> {
     let parts = args.parts.to_parts();
-    let session = session(colours)?;
+    let session = session()?;
     work::job(&args.folder, args.submission, &args.job, parts, &session)
 }

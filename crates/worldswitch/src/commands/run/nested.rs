@@ -11,7 +11,6 @@ use ws_report::{Nested, reference};
 use ws_results::ResultFile;
 use ws_runner::rows::RowsOf;
 use ws_runner::{Benchmarks, RunSpec, measure, whole};
-use ws_terminal::Colours;
 
 const MECHANISMS: [&str; 4] = ["nv", "pv", "neve", "nv2"];
 /// Policies: the paper's world switch, and the minimal one.
@@ -30,9 +29,9 @@ const LONG: [&str; 5] = [
 ];
 
 /// Measures and shows the results.
-pub fn nested(args: &NestedArgs, colours: Colours) -> anyhow::Result<Done> {
+pub fn nested(args: &NestedArgs) -> anyhow::Result<Done> {
     on_stdout(args.usual.exports.files())?;
-    let (results, is_whole) = measured(args, colours)?;
+    let (results, is_whole) = measured(args)?;
     if results.is_empty() {
         bail!("nothing was measured");
     }
@@ -55,7 +54,7 @@ pub fn nested(args: &NestedArgs, colours: Colours) -> anyhow::Result<Done> {
 }
 
 /// Measures microbenchmarks, or applications.
-fn measured(args: &NestedArgs, colours: Colours) -> anyhow::Result<(Vec<ResultFile>, bool)> {
+fn measured(args: &NestedArgs) -> anyhow::Result<(Vec<ResultFile>, bool)> {
     let usual = match args.long {
         true => LONG.join(","),
         false => platforms(args.short).join(","),
@@ -64,7 +63,7 @@ fn measured(args: &NestedArgs, colours: Colours) -> anyhow::Result<(Vec<ResultFi
         false => args.on.concat(),
         true => parse_list(&usual)?,
     };
-    let session = session(colours)?;
+    let session = session()?;
     let measured = match args.long {
         true => {
             let spec = RunSpec {
@@ -84,7 +83,7 @@ fn measured(args: &NestedArgs, colours: Colours) -> anyhow::Result<(Vec<ResultFi
             measure(&spec, None, &session)?
         }
     };
-    Ok(measured.finish(colours))
+    Ok(measured.finish())
 }
 
 /// Default platforms: each VM before the nested VMs that are compared with it.

@@ -5,10 +5,9 @@ use crate::shared::{Done, views};
 use std::time::Duration;
 use ws_place::{Asked, measure};
 use ws_results::place::PlaceKind;
-use ws_terminal::Colours;
 
 /// Measures and shows the results.
-pub fn place(args: &PlaceArgs, colours: Colours) -> anyhow::Result<Done> {
+pub fn place(args: &PlaceArgs) -> anyhow::Result<Done> {
     let kinds = PlaceKind::ALL.into_iter();
     let is_asked = |kind: &PlaceKind| args.kind.is_empty() || args.kind.contains(kind);
     let asked = Asked {
@@ -18,7 +17,7 @@ pub fn place(args: &PlaceArgs, colours: Colours) -> anyhow::Result<Done> {
         boots: args.boots,
     };
     let (parts, output) = (args.usual.parts.to_parts(), args.usual.output.to_output());
-    let (results, is_whole) = measure(&args.on, asked, &parts, output, session(colours)?)?;
+    let (results, is_whole) = measure(&args.on, asked, &parts, output, session()?)?;
     views::show(View::Place, &results, &parts.lab, &args.usual.exports)?;
     Ok(Done::whole_if(is_whole))
 }

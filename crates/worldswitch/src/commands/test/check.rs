@@ -10,7 +10,7 @@ use ws_budget::{Checked, KeptUp, Measured, lines, markdown, outcome, table};
 use ws_machines::platforms;
 use ws_report::figure;
 use ws_runner::{RunSpec, Session, parts};
-use ws_terminal::{Colours, Usage, columns, output};
+use ws_terminal::{Usage, columns, output};
 
 /// Checks the budget's machines and benchmarks.
 pub fn check(args: &TestArgs, path: &Path, session: &Session) -> anyhow::Result<Done> {
@@ -36,11 +36,11 @@ pub fn check(args: &TestArgs, path: &Path, session: &Session) -> anyhow::Result<
     }
     export(json, || Ok(columns::json(&Checked::of(&lines, &measured))?))?;
     export(markdown_to, || Ok(markdown(&lines, &legend)))?;
-    tell(&measured, session.colours);
+    tell(&measured);
     for line in &lines {
         if let Err(why) = &line.figure {
             let why = format!("not judged: {} on {}: {why}", line.benchmark, line.platform);
-            output::remark(&why, session.colours);
+            output::remark(&why);
         }
     }
     Ok(done(&measured, outcome(&lines)))
@@ -67,12 +67,12 @@ fn done(measured: &Measured, outcome: Outcome) -> Done {
 }
 
 /// Prints remarks on the results, and their folder.
-fn tell(measured: &Measured, colours: Colours) {
+fn tell(measured: &Measured) {
     for remark in &measured.remarks {
-        output::remark(remark, colours);
+        output::remark(remark);
     }
     if let (Some(folder), false) = (measured.folder(), measured.results.is_empty()) {
-        output::remark(&format!("results are in {folder}"), colours);
+        output::remark(&format!("results are in {folder}"));
     }
 }
 
@@ -91,7 +91,7 @@ pub fn write(args: &TestArgs, path: &Path, session: &Session) -> anyhow::Result<
     }
     let mut measured = Measured::default();
     measured.run(&spec(args), names, chosen(args)?, session)?;
-    tell(&measured, session.colours);
+    tell(&measured);
     if measured.lacking {
         bail!("no budget was written: some platform did not measure everything");
     }
@@ -100,9 +100,9 @@ pub fn write(args: &TestArgs, path: &Path, session: &Session) -> anyhow::Result<
         bail!("no budget was written: no benchmark has an exact figure");
     }
     for why in without {
-        output::remark(&format!("not in the budget: {why}"), session.colours);
+        output::remark(&format!("not in the budget: {why}"));
     }
-    super::written(path, &kept_up.with(&figures)?, session.colours)?;
+    super::written(path, &kept_up.with(&figures)?)?;
     Ok(Done::Whole)
 }
 

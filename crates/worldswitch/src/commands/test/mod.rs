@@ -12,7 +12,7 @@ use std::time::SystemTime;
 use ws_budget::{Budget, KeptUp, fresh};
 use ws_report::MAIN;
 use ws_runner::{Benchmarks, Session, benchmarks, parts};
-use ws_terminal::{Colours, Usage, output};
+use ws_terminal::{Usage, output};
 use ws_trial::{Asked, Sides, Trial, Tried};
 
 /// Perturbed boots of each side by default.
@@ -23,9 +23,9 @@ const PAGE: &str = "test.html";
 const PICTURE: &str = "test.svg";
 
 /// Tests a change, or without one checks or writes a budget.
-pub fn test(args: &TestArgs, colours: Colours) -> anyhow::Result<Done> {
+pub fn test(args: &TestArgs) -> anyhow::Result<Done> {
     on_stdout(files(args))?;
-    let session = session(colours)?;
+    let session = session()?;
     match (&args.base, &args.head, &args.budget) {
         (Some(base), Some(head), _) => change(args, [base.clone(), head.clone()], &session),
         (_, _, Some(path)) if args.write => check::write(args, path, &session),
@@ -82,9 +82,9 @@ fn change(args: &TestArgs, sides: [String; 2], session: &Session) -> anyhow::Res
         None => forget(&path)?,
     }
     let page = page.display();
-    output::remark(&format!("the page is {page}"), session.colours);
+    output::remark(&format!("the page is {page}"));
     if let Some((path, kept_up)) = kept_up {
-        written(path, &kept_up.with(&trial.budget())?, session.colours)?;
+        written(path, &kept_up.with(&trial.budget())?)?;
     }
     Ok(match tried.is_whole {
         true => Done::Judged(trial.outcome),
@@ -104,9 +104,9 @@ fn budget(args: &TestArgs, path: &Path) -> anyhow::Result<Budget> {
 }
 
 /// Writes the budget's file.
-fn written(path: &Path, text: &str, colours: Colours) -> anyhow::Result<()> {
+fn written(path: &Path, text: &str) -> anyhow::Result<()> {
     if write(path, text.as_bytes())? {
-        output::remark(&format!("the budget is in {}", path.display()), colours);
+        output::remark(&format!("the budget is in {}", path.display()));
     }
     Ok(())
 }

@@ -8,10 +8,10 @@ use ws_recorder as recorder;
 use ws_report::Requests;
 use ws_runner::rows::{self, RowsOf};
 use ws_runner::{RunSpec, whole};
-use ws_terminal::{Colours, output};
+use ws_terminal::output;
 
 /// Measures and shows the results.
-pub fn lab(args: &IoArgs, colours: Colours) -> anyhow::Result<Done> {
+pub fn lab(args: &IoArgs) -> anyhow::Result<Done> {
     let lab = &args.lab;
     let on_stdout = on_stdout(lab.exports.files())?;
     let devices = rows::Devices {
@@ -32,9 +32,9 @@ pub fn lab(args: &IoArgs, colours: Colours) -> anyhow::Result<Done> {
         output: args.output.to_output(),
         ..RunSpec::default()
     };
-    let session = session(colours)?;
+    let session = session()?;
     let measured = whole::measure(RowsOf::Devices(devices), spec, &session)?;
-    let (results, is_whole) = measured.finish(colours);
+    let (results, is_whole) = measured.finish();
     let mut done = Done::whole_if(is_whole);
     let mut requests = Requests::of(&results, &ws_report::reference::load()?);
     if requests.is_empty() {

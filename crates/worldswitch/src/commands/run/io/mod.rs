@@ -5,12 +5,11 @@ mod lab;
 
 use crate::cli::io::IoArgs;
 use crate::shared::Done;
-use ws_terminal::Colours;
 
 /// Measures, shows the table, keeps the results.
-pub fn io(args: &IoArgs, colours: Colours) -> anyhow::Result<Done> {
+pub fn io(args: &IoArgs) -> anyhow::Result<Done> {
     match args.lab.is_chosen() {
-        true => lab::lab(args, colours),
-        false => host::host(args, colours),
+        true => lab::lab(args),
+        false => host::host(args),
     }
 }
