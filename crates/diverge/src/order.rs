@@ -18,52 +18,42 @@ pub fn order(
     machine: &dyn Machine,
     resources: &Resources,
 ) -> anyhow::Result<LaunchRequest> {
+    let of_kernel = LaunchRequest {
+        vcpus: 1,
+        host_cpus: 1,
+        vm: String::new(),
+        command_line: asked.append.clone(),
+        memory_mib: None,
+        timed: false,
+    };
     if asked.kernel.is_some() {
-        return Ok(request(1, 1, String::new(), asked.append.clone()));
+        return Ok(of_kernel);
     }
     let facts = machine.description();
-    let usual = match &facts.workloads {
-        Some(rows) => rows.first().map(|row| row.name.clone()).unwrap_or_default(),
-        None => USUAL.to_owned(),
+    let (rows, usual) = match &facts.workloads {
+        Some(rows) => (rows.clone(), rows.first().map(|row| row.name.clone())),
+        None => {
+            let image = GuestImage::read(&resources.guest_for(facts.architecture)?)?;
+            (image.rows, Some(USUAL.to_owned()))
+        }
     };
-    let rows = match &facts.workloads {
-        Some(rows) => rows.clone(),
-        None => GuestImage::read(&resources.guest_for(facts.architecture)?)?.rows,
-    };
-    let name = asked.bench.clone().unwrap_or(usual);
+    let name = asked.bench.clone().or(usual).unwrap_or_default();
     let names: Vec<&str> = rows.iter().map(|row| &*row.name).collect();
     benchmarks::check(&name, &names)?;
     let row: Vec<&BenchmarkRow> = rows.iter().filter(|row| row.name == name).collect();
-    for row in &row {
-        if let Some(why) = machine.lacks(row) {
-            bail!(Usage(format!("{name} does not run on this machine: {why}")));
-        }
+    if let Some(why) = row.iter().find_map(|row| machine.lacks(row)) {
+        bail!(Usage(format!("{name} does not run on this machine: {why}")));
     }
     let planned = plan::launches(&row, None, false);
     let planned = planned.first().context("there is no launch")?;
     // The nonce is the same on both machines: other digits are other instructions.
     let nonce = nonce::fixed("lab diverge", 0, planned).to_string();
-    let words = plan::command_line(
-        planned,
-        &Parameters::default(),
-        plan::Asked::by(facts),
-        &nonce,
-    );
-    Ok(request(
-        planned.vcpus,
-        planned.host_cpus,
-        planned.vm.clone(),
-        words,
-    ))
-}
-
-fn request(vcpus: u32, host_cpus: u32, vm: String, command_line: String) -> LaunchRequest {
-    LaunchRequest {
-        vcpus,
-        host_cpus,
-        vm,
-        command_line,
-        memory_mib: None,
-        timed: false,
-    }
+    let by = plan::Asked::by(facts);
+    Ok(LaunchRequest {
+        vcpus: planned.vcpus,
+        host_cpus: planned.host_cpus,
+        vm: planned.vm.clone(),
+        command_line: plan::command_line(planned, &Parameters::default(), by, &nonce),
+        ..of_kernel
+    })
 }

@@ -1,6 +1,5 @@
 //! Copies the results of a campaign out of the shared folder.
 
-use crate::expand::CellOf;
 use crate::view::{State, View};
 use crate::{kept, merge};
 use anyhow::Context;
@@ -26,9 +25,7 @@ pub fn collect(view: &View, output: &Path, force: bool) -> anyhow::Result<Collec
     let mut history = kept::open(&view.campaign)?;
     let mut folders: BTreeMap<PathBuf, Vec<ResultFile>> = BTreeMap::new();
     for known in &view.expanded.tasks {
-        let CellOf::Cell(key, _) = &known.cell else {
-            continue;
-        };
+        let Some(key) = known.key() else { continue };
         let result = match (view.counted(key), view.kept.get(key), &mut history) {
             (Some(stored), ..) => kept::of_task(&known.task, stored)?,
             (None, Some(run), Some(history)) => ResultFile {

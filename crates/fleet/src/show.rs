@@ -1,6 +1,5 @@
 //! A campaign as text and as JSON.
 
-use crate::expand::CellOf;
 use crate::folder::Built;
 use crate::submission::{Part, Submission, Work};
 use crate::verdict::{Doubt, Standing};
@@ -142,10 +141,7 @@ pub fn json(view: &View, submitted: &[Submitted]) -> serde_json::Result<String> 
     let cells = view.expanded.tasks.iter().zip(&view.states);
     let cells = cells.map(|(known, state)| {
         let task = &known.task;
-        let key = match &known.cell {
-            CellOf::Cell(key, _) => Some(key),
-            _ => None,
-        };
+        let key = known.key();
         let run = key
             .and_then(|key| view.counted(key))
             .map(|stored| &stored.run);
@@ -235,8 +231,7 @@ fn nodes(view: &View) -> Vec<Node<'_>> {
 /// Says why a node is not trusted.
 fn why(view: &View, node: &str, doubt: &Doubt) -> String {
     let mut tasks = view.expanded.tasks.iter();
-    let task =
-        tasks.find(|known| matches!(&known.cell, CellOf::Cell(key, _) if *key == doubt.cell));
+    let task = tasks.find(|known| known.key() == Some(&doubt.cell));
     let whose = match task {
         Some(known) => known.task.platform.clone(),
         None => format!("cell {}", doubt.cell),
@@ -387,14 +382,10 @@ fn table(view: &View) -> String {
             lines.push((name, [0; 5], 0.0));
             lines.len() - 1
         });
-        if let Some((_, counts, sum)) = lines.get_mut(index) {
-            for at in [0, column] {
-                if let Some(count) = counts.get_mut(at) {
-                    *count += 1;
-                }
-            }
-            *sum += open;
-        }
+        let (_, counts, sum) = &mut lines[index];
+        counts[0] += 1;
+        counts[column] += 1;
+        *sum += open;
     }
     columns(
         [

@@ -211,10 +211,7 @@ fn keep(
     let tasks: Vec<Planned> = known
         .map(|known| Planned {
             task: known.task.clone(),
-            cell: match &known.cell {
-                CellOf::Cell(key, _) => Some(key.clone()),
-                _ => None,
-            },
+            cell: known.key().cloned(),
         })
         .collect();
     let builds = builds(view, &tasks);

@@ -141,8 +141,9 @@ impl View {
             }
             None => BTreeMap::new(),
         };
-        let platforms: BTreeMap<&Key, &str> =
-            expanded.tasks.iter().filter_map(platform_of).collect();
+        let tasks = expanded.tasks.iter();
+        let platforms = tasks.filter_map(|known| Some((known.key()?, &*known.task.platform)));
+        let platforms: BTreeMap<&Key, &str> = platforms.collect();
         let measured = runs
             .iter()
             .filter_map(|stored| Some((*platforms.get(&stored.cell)?, &stored.run)));
@@ -171,11 +172,10 @@ impl View {
     }
 
     fn state(&self, known: &Known, live: &BTreeMap<String, At>, seen: &mut BTreeSet<Key>) -> State {
-        let key = match &known.cell {
-            CellOf::Impossible(why) => return State::Impossible(why.clone()),
-            CellOf::Cell(key, _) => Some(key),
-            CellOf::Unbuilt | CellOf::Failed(_) => None,
-        };
+        if let CellOf::Impossible(why) = &known.cell {
+            return State::Impossible(why.clone());
+        }
+        let key = known.key();
         if let Some(stored) = key.and_then(|key| self.counted(key)) {
             seen.extend(key.cloned());
             return State::Done(stored.run.node.clone());
@@ -305,14 +305,6 @@ fn doubted(runs: &[Stored], doubts: &BTreeMap<String, Doubt>) -> BTreeMap<Key, V
         }
     }
     doubted
-}
-
-/// Cell and platform of a task.
-fn platform_of(known: &Known) -> Option<(&Key, &str)> {
-    match &known.cell {
-        CellOf::Cell(key, _) => Some((key, &*known.task.platform)),
-        _ => None,
-    }
 }
 
 /// Progress of each task in Slurm's queue, by the task's id: running goes before waiting.

@@ -258,15 +258,10 @@ impl PartsArgs {
     }
 }
 
-/// Name and version of this program, as in results.
-pub fn tool() -> String {
-    format!("worldswitch {VERSION}")
-}
-
 /// Makes the session of a measurement, which a signal stops.
 pub fn session() -> anyhow::Result<Session> {
     Ok(Session {
-        tool: tool(),
+        tool: format!("worldswitch {VERSION}"),
         stop: Stop::listen()?,
     })
 }

@@ -68,15 +68,10 @@ impl Suite {
         }
     }
 
-    /// Name of the suite in `reference/suites.csv`.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Dall2015 => "dall2015",
-            Self::Hyperbench => "hyperbench",
-            Self::Neve2017 => "neve2017",
-            Self::Kut => "kut",
-            Self::EveryKvm => "every-kvm",
-        }
+    /// Name of the suite, on the command line and in `reference/suites.csv`.
+    pub fn name(self) -> String {
+        let value = self.to_possible_value();
+        value.map_or(String::new(), |value| value.get_name().to_owned())
     }
 }
 

@@ -70,13 +70,6 @@ pub struct LabArgs {
     pub parts: PartsArgs,
 }
 
-impl LabArgs {
-    /// Whether the lab is meant, and not this host.
-    pub fn is_chosen(&self) -> bool {
-        !self.on.is_empty()
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use crate::cli::{Cli, Command};

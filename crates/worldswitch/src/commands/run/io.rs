@@ -1,20 +1,48 @@
-//! Devices of a VM in the lab: instructions and exits of one request.
+//! `worldswitch run io`: the cost of I/O, with servers on this host or with a VM's devices in the lab.
 
 use crate::cli::io::IoArgs;
 use crate::cli::session;
 use crate::shared::{Done, export, on_stdout};
 use anyhow::bail;
+use ws_io::host;
+use ws_io::table::{Servers, crowded};
 use ws_recorder as recorder;
 use ws_report::Requests;
-use ws_runner::rows::{self, RowsOf};
+use ws_runner::rows::{Devices, RowsOf};
 use ws_runner::{RunSpec, whole};
-use ws_terminal::output;
+use ws_terminal::{columns, output};
 
-/// Measures and shows the results.
-pub fn lab(args: &IoArgs) -> anyhow::Result<Done> {
+/// Measures, shows the table, keeps the results.
+pub fn io(args: &IoArgs) -> anyhow::Result<Done> {
+    match args.lab.on.is_empty() {
+        true => servers(args),
+        false => devices(args),
+    }
+}
+
+/// Block and network I/O of many devices on this host, served by elvis, its baselines and its peers in alternating
+/// order.
+fn servers(args: &IoArgs) -> anyhow::Result<Done> {
+    let json = args.lab.exports.json_to();
+    let measured = host::run(&args.options(), &session()?)?;
+    let servers = Servers::of(&measured.results);
+    if !on_stdout([json])? {
+        output::data(&servers.to_terminal())?;
+    }
+    export(json, || Ok(columns::json(&servers)?))?;
+    if let Some(crowded) = crowded(&measured.results) {
+        output::remark(&crowded);
+    }
+    let folder = measured.folder.display();
+    output::remark(&format!("results are in {folder}"));
+    Ok(Done::whole_if(measured.is_whole))
+}
+
+/// Devices of a VM in the lab: instructions and exits of one request.
+fn devices(args: &IoArgs) -> anyhow::Result<Done> {
     let lab = &args.lab;
     let on_stdout = on_stdout(lab.exports.files())?;
-    let devices = rows::Devices {
+    let devices = Devices {
         device: lab.device.clone(),
         depths: args.depth.clone(),
         busy: lab.busy,
