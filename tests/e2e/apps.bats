@@ -113,7 +113,7 @@ END
     [[ $output == *"can't be combined"* ]]
     mkdir -p mine/workloads
     printf 'summary = "x"\nunit = "x"\nunits = 0\nplace = "inside"\nrun = "true"\n' >mine/workloads/x.toml
-    run -1 ws run apps --lab-dir mine --list
+    run -1 ws benchmarks --lab-dir mine --on lab:linux
     [[ $output == *'x.toml'*'line 3'* ]]
     run -1 ws lab boot linux --kernel "$GUEST/guest.elf"
     [[ $output == *'boots its own kernel'* ]]

@@ -1,4 +1,4 @@
-# worldswitch lab check: budgets of instructions.
+# worldswitch test --budget: budgets of instructions.
 
 # `run --separate-stderr` sets $stderr, which shellcheck does not know.
 # shellcheck disable=SC2154
@@ -13,7 +13,7 @@ budget() {
     printf '%s\n' "$@" >>budget.toml
 }
 
-check() { ws lab check --budget budget.toml -o "$OUT" --force "$@"; }
+check() { ws test --budget budget.toml -o "$OUT" --force "$@"; }
 
 @test "rows within their budget pass, and no other rows are run" {
     budget 'set-cr3 = 1' 'in = 5'
@@ -38,7 +38,7 @@ check() { ws lab check --budget budget.toml -o "$OUT" --force "$@"; }
 @test "the CI job of the examples: exit code 0 or 3, and a summary in Markdown" {
     mkdir -p .github/workflows worldswitch/target/debug
     ln -s "$WORLDSWITCH" worldswitch/target/debug/
-    sed -n 's/^ *- run: \(.* lab check .*\)/\1/p' "$ROOT/docs/examples/ci/github.yml" >step.sh
+    sed -n 's/^ *- run: \(.* test .*\)/\1/p' "$ROOT/docs/examples/ci/github.yml" >step.sh
     job() {
         budget "$@"
         mv budget.toml .github/workflows/kvm.toml
@@ -89,23 +89,37 @@ check() { ws lab check --budget budget.toml -o "$OUT" --force "$@"; }
     wrong 'line 3'
     rm budget.toml
     run check
-    [ "$status" -eq 1 ]
-    [[ $output == *"can't read budget.toml"* ]]
+    [ "$status" -eq 2 ]
+    [[ $output == *'there is no budget budget.toml'* ]]
     [ ! -e "$OUT" ]
 }
 
 @test "--write makes a budget from a measurement, which then passes" {
-    run ws lab check --budget new.toml --write --on lab:native --bench '^(in|set-cr3|hypercall)$' -o "$OUT"
+    run ws test --budget new.toml --write --on lab:native --bench '^(in|set-cr3|hypercall)$' -o "$OUT"
     [ "$status" -eq 0 ]
+    [[ $output == *'not in the budget: hypercall on lab:native: skip: '* ]]
     grep -qx 'in = 1' new.toml
-    grep -q '^# hypercall: skip: ' new.toml
-    run ws lab check --budget new.toml -o "$OUT" --force
+    run ! grep -q hypercall new.toml
+    run ws test --budget new.toml -o "$OUT" --force
     [ "$status" -eq 0 ]
-    run ws lab check --budget new.toml --write --on lab:native -o "$OUT"
-    [ "$status" -eq 2 ]
-    [[ $output == *'exists already'* ]]
-    run ws lab check --budget other.toml --write
-    [ "$status" -eq 2 ]
-    run ws lab check --budget other.toml --on lab:native
-    [ "$status" -eq 2 ]
+    # Other lines stay.
+    sed -i 's/^in = .*/in = 7 # of mine/; s/^set-cr3 = .*/set-cr3 = 7/' new.toml
+    ws test --budget new.toml --write --on lab:native --bench '^in$' -o "$OUT" --force
+    grep -qx 'in = 1 # of mine' new.toml
+    grep -qx 'set-cr3 = 7' new.toml
+    for option in '--on lab:native' '--bench in' '--suite kut' --all; do
+        # shellcheck disable=SC2086
+        run -2 ws test --budget new.toml $option
+        [[ $output == *'needs BASE and HEAD, or --write'* ]]
+    done
+    run -2 ws test --budget new.toml --no-explain
+    run -2 ws test only-a-base --budget new.toml
+}
+
+@test "lab check is an alias, for one more release" {
+    budget 'in = 0'
+    run --separate-stderr ws lab check --budget budget.toml -o "$OUT"
+    [ "$status" -eq 3 ]
+    [[ $output == *'1 OVER'* ]]
+    [[ $stderr == *'`worldswitch lab check` is now `worldswitch test`'* ]]
 }

@@ -64,12 +64,12 @@ setup() {
     jq '.rows |= map(if .benchmark == "set-cr3" then .metrics[].boots[].run[] -= 10 else . end)' \
         "$RUN-1/lab-kvm.json" >moved.json
     ws history --store here.sqlite add "$RUN" "$RUN-1"
-    ws history report --store here.sqlite -o page.html
+    ws report --history --store here.sqlite -o page.html
     # One kernel has no trend.
     run ! grep -q 'Trends by kernel' page.html
     sed 's/"2031-01-01/"2031-01-05/; s/"6.9"/"6.12"/' moved.json >6.12.json
     ws history --store here.sqlite add 6.1 6.12.json
-    ws history report --store here.sqlite -o page.html
+    ws report --history --store here.sqlite -o page.html
     grep -o 'Trends by kernel.*</section>' page.html | sed 's/<\/section>.*//' >trends.txt
     cat trends.txt
     grep -q 'lab:kvm, insns, 3 kernels from 6.1 to 6.12: 1 moved, 2 did not' trends.txt
@@ -125,7 +125,9 @@ setup() {
     [ "$(grep -c '^  n' hosts.txt)" -eq 2 ]
     ws history hosts --store here.sqlite --json |
         jq -e '.schema == "worldswitch-hosts/1" and ([.kinds[].hosts[] | select(.standing == "differs").host] == ["n3", "n3"])'
-    ws history report --store here.sqlite -o page.html
+    # The old name is an alias, for one more release.
+    ws history report --store here.sqlite -o page.html 2>note.txt
+    grep -q 'is now `worldswitch report --history`' note.txt
     ws report n1 n2 n3 n4 -o pages.html
     for page in page.html pages.html; do
         grep -q 'lab:native, insns: 4 hosts, 1 differs from most' "$page"

@@ -32,6 +32,7 @@ mod hosts;
 pub mod model;
 mod outside;
 mod pair;
+mod pairs;
 mod suite;
 mod summary;
 mod times;
@@ -49,6 +50,7 @@ pub use figure::Figure;
 pub use gap::{Gap, GapKind};
 pub use hosts::{Host, HostKind, HostUnlike, Standing, judge_hosts};
 pub use outside::{batch_cost, batch_span, difference, same_samples};
+pub use pairs::{Paired, Unpaired, compare_pairs, counterpart, only_in_base, pairs};
 pub use statistics::median;
 pub use suite::{
     CompareOptions, CountFigures, Outcome, Refused, RowComparison, RunHead, SuiteComparison,

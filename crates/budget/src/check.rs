@@ -1,5 +1,6 @@
 //! A check: measures the benchmarks of a budget, and judges each figure.
 
+use crate::Limits;
 use crate::budget::{Budget, PlatformBudget};
 use anyhow::bail;
 use schemars::JsonSchema;
@@ -110,7 +111,7 @@ impl Measured {
             ..spec.clone()
         };
         let measured = measure(&spec, self.folder.clone(), session)?;
-        measured.tell_problems(session.colours);
+        measured.tell_problems();
         if measured.interrupted {
             bail!("stopped");
         }
@@ -120,6 +121,25 @@ impl Measured {
         self.remarks.extend(measured.remarks);
         self.folder.get_or_insert(measured.folder);
         Ok(())
+    }
+
+    /// Exact figures by platform and benchmark, the upper end of each band; and the reason for each benchmark without
+    /// one.
+    pub fn figures(&self) -> (Limits, Vec<String>) {
+        let (mut figures, mut without) = (Vec::new(), Vec::new());
+        for result in &self.results {
+            let mut rows = Vec::new();
+            for row in &result.rows {
+                match Figure::of(result, &row.benchmark) {
+                    Ok(figure) => rows.push((row.benchmark.clone(), figure.band.1)),
+                    Err(why) => {
+                        without.push(format!("{} on {}: {why}", row.benchmark, result.platform));
+                    }
+                }
+            }
+            figures.push((result.platform.clone(), rows));
+        }
+        (figures, without)
     }
 
     /// Folder of the results.

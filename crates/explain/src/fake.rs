@@ -8,16 +8,7 @@ use crate::sum::Measured;
 use crate::symbols::Symbols;
 use crate::trace::{Architecture, Insn, Path, Trace, What};
 
-/// Reads JSON, which must be valid by `docs/NAME-schema.json`.
-pub(crate) fn valid(text: &str, name: &str) -> serde_json::Value {
-    let docs = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs");
-    let schema = std::fs::read_to_string(format!("{docs}/{name}-schema.json")).unwrap();
-    let schema: serde_json::Value = serde_json::from_str(&schema).unwrap();
-    let value: serde_json::Value = serde_json::from_str(text).unwrap();
-    let checked = ws_results::schema_check::Schema::of(&schema).check(&value);
-    assert_eq!(checked, Ok(()), "{text}");
-    value
-}
+pub(crate) use ws_results::schema_check::valid;
 
 /// Makes a function.
 pub(crate) fn part(name: &str, module: Option<&str>, kind: Kind) -> Part {

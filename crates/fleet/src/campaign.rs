@@ -1,8 +1,11 @@
 //! The campaign file: the measurements that a user wants, and their machines. `docs/fleet.md` explains every field.
 
+use crate::folder::Folder;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
+use ws_history::Address;
+use ws_terminal::{Usage, input};
 
 /// Fault of a campaign file, with the field.
 #[derive(Debug, thiserror::Error)]
@@ -10,6 +13,32 @@ use std::path::{Path, PathBuf};
 pub struct CampaignError {
     path: PathBuf,
     what: String,
+}
+
+/// Reads the campaign of a file, and opens the folder that it names.
+pub fn open(file: &Path) -> anyhow::Result<(Campaign, Folder)> {
+    let campaign = Campaign::parse(&input::read(file)?, file).map_err(|e| Usage(e.to_string()))?;
+    if campaign.post {
+        let history = campaign.history.as_deref().unwrap_or_default();
+        must_take_posts(history)
+            .map_err(|what| Usage(format!("{}: post: {what}", file.display())))?;
+    }
+    let folder = Folder::at(&campaign.folder);
+    Ok((campaign, folder))
+}
+
+/// Checks that nodes can post to a history: its address is kept in the shared folder.
+fn must_take_posts(history: &str) -> Result<(), String> {
+    if !Address::is_one(history) {
+        return Err("it needs history = \"postgresql://...\", which all nodes reach".into());
+    }
+    match Address::has_password(history) {
+        Ok(false) => Ok(()),
+        Ok(true) => Err(
+            "the shared folder keeps the history's address: put the password into ~/.pgpass".into(),
+        ),
+        Err(error) => Err(error.to_string()),
+    }
 }
 
 /// A campaign.

@@ -97,3 +97,32 @@ proptest! {
         let _ = parse(&text);
     }
 }
+
+#[test]
+fn nodes_post_to_a_server_by_an_address_without_a_password() {
+    for (history, said) in [
+        ("", "it needs history"),
+        ("h.sqlite", "it needs history"),
+        ("mysql://u@h/d", "it needs history"),
+        (
+            "postgresql://u:p@h/d",
+            "the shared folder keeps the history's address",
+        ),
+        (
+            "postgresql://u@h/d?port=1&password=p",
+            "the shared folder keeps the history's address",
+        ),
+        (
+            "postgresql://u@h/d?pass%77ord=p",
+            "the shared folder keeps the history's address",
+        ),
+        (
+            "postgresql://u@h/d?port=x",
+            "the address of the database is wrong",
+        ),
+    ] {
+        let error = must_take_posts(history).unwrap_err();
+        assert!(error.starts_with(said), "{history}: {error}");
+    }
+    assert_eq!(must_take_posts("postgresql://u@h:5432/d"), Ok(()));
+}

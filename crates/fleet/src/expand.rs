@@ -40,6 +40,16 @@ pub struct Known {
     pub cell: CellOf,
 }
 
+impl Known {
+    /// Key of the task's cell, if the machine can be made.
+    pub fn key(&self) -> Option<&Key> {
+        match &self.cell {
+            CellOf::Cell(key, _) => Some(key),
+            _ => None,
+        }
+    }
+}
+
 /// The cell of a task.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum CellOf {

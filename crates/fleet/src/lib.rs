@@ -13,8 +13,10 @@
 
 pub mod budget;
 pub mod campaign;
+pub mod cancel;
 pub mod carry;
 pub mod cell;
+pub mod collect;
 pub mod digits;
 pub mod expand;
 pub mod folder;
@@ -23,6 +25,7 @@ pub mod measure;
 pub mod merge;
 pub mod queue;
 pub mod run;
+pub mod show;
 pub mod slurm;
 pub mod submission;
 pub mod submit;

@@ -1,23 +1,155 @@
 //! Submissions: open tasks are written down, and then given to Slurm.
 
-use crate::campaign::Campaign;
-use crate::expand::{CellOf, Known, words_of};
+use crate::campaign::{self, Campaign};
+use crate::expand::{CellOf, Expanded, Known, words_of};
 use crate::folder::{Built, Folder};
-use crate::submission::{self, Build, Part, Planned, Submission};
+use crate::measure::{Cell, Worker};
+use crate::show::{self, Submitted};
+use crate::submission::{self, Build, Planned, Submission, Work};
 use crate::task::Task;
 use crate::view::View;
-use crate::work::node;
-use crate::{queue, slurm};
+use crate::work::{self, node};
+use crate::{carry, locked, queue, slurm};
 use anyhow::{Context, bail};
 use std::collections::BTreeMap;
+use std::path::Path;
 use std::time::SystemTime;
 use ws_kernels::short_hash;
-use ws_runner::parts::Parts;
-use ws_runner::{bytes_at_most, must_have_room};
-use ws_terminal::{Usage, time};
+use ws_runner::parts::{self, Parts};
+use ws_runner::{Session, bytes_at_most, must_have_room};
+use ws_terminal::{Stopped, Usage, output, time};
+
+/// Outcome of a submission.
+pub struct Done {
+    /// State of the campaign: before jobs are queued, or after the tasks were measured here.
+    pub view: View,
+    /// Jobs that were queued on Slurm.
+    pub jobs: Vec<Submitted>,
+    /// Outcome in words.
+    pub text: String,
+    /// Whether each task that was measured here has a result.
+    pub is_whole: bool,
+}
+
+/// A campaign's submission, as the user asks for it.
+pub struct Asked<'a> {
+    /// The campaign's file.
+    pub file: &'a Path,
+    /// Files that machines are made from.
+    pub parts: &'a Parts,
+    /// Whether the cells are measured on this host, without Slurm.
+    pub local: bool,
+    /// Nodes that were wrong and are repaired.
+    pub repaired: &'a [String],
+}
+
+/// Queues the open cells on Slurm, or measures them on this host.
+pub fn submit(asked: &Asked<'_>, session: &Session) -> anyhow::Result<Done> {
+    let (campaign, folder) = campaign::open(asked.file)?;
+    let resources = parts::resources(asked.parts);
+    let places = &asked.parts.lab;
+    let expanded = Expanded::of(&campaign, &folder, &resources, places, &session.stop)?;
+    if !asked.local {
+        queue::is_there()?;
+    }
+    folder.make()?;
+    let others = "another worldswitch submits to this folder: waiting for it";
+    // The lock comes before the view: two submissions that read the same state would queue the same cells.
+    let lock = locked(&session.stop, others, || folder.lock())?;
+    forget(&folder, asked.repaired)?;
+    let queue = match asked.local {
+        true => queue::known,
+        false => queue::queued,
+    };
+    let view = View::of(campaign, folder, expanded, queue)?;
+    view.settle()?;
+    show::doubts(&view);
+    let (open, left) = view.open();
+    let open = match asked.local {
+        true => mine(&view, open),
+        false => open,
+    };
+    if !left.is_empty() {
+        output::remark(&format!(
+            "{} cells are left out: earlier cells use up the budget",
+            left.len()
+        ));
+    }
+    if open.is_empty() {
+        return Ok(Done {
+            jobs: Vec::new(),
+            text: format!("nothing to submit: {}\n", show::totals(&view)),
+            is_whole: true,
+            view,
+        });
+    }
+    let carried = match (asked.local, view.campaign.slurm.carry, &*view.expanded.sets) {
+        (true, ..) | (_, false, _) | (.., []) => None,
+        (false, true, sets) => Some(carry::export(&view.folder, resources.store()?, sets)?),
+    };
+    room(&view, &open)?;
+    let submission = keep(&view, &open, carried)?;
+    if asked.local {
+        // Measuring takes hours, and others may submit meanwhile: the submission is already in the folder.
+        drop(lock);
+        return measured_here(asked, &view, &submission, session);
+    }
+    let jobs = jobs(&view, &submission, asked.parts)?;
+    Ok(Done {
+        text: show::submitted(&view, &submission, &jobs),
+        jobs,
+        is_whole: true,
+        view,
+    })
+}
+
+/// Measures the submission on this host, one task after another.
+fn measured_here(
+    asked: &Asked<'_>,
+    view: &View,
+    submission: &Submission,
+    session: &Session,
+) -> anyhow::Result<Done> {
+    let node = node();
+    for (part, build) in submission.parts.iter().zip(&submission.builds) {
+        if matches!(part.work, Work::Build(_)) {
+            work::builds(&view.folder, build, &part.job, asked.parts, &session.stop)?;
+        }
+    }
+    let mut is_whole = true;
+    for (index, planned) in submission.tasks.iter().enumerate() {
+        let job = format!("local{}_{index}", submission.number);
+        let worker = Worker {
+            folder: &view.folder,
+            campaign: &view.campaign.name,
+            node: &node,
+            job: &job,
+            parts: asked.parts,
+            session,
+        };
+        match work::task(&worker, submission, planned) {
+            Ok(Cell::Measured | Cell::KnownFrom(_)) => {}
+            Err(error) if error.is::<Stopped>() => bail!("stopped: submit again to continue"),
+            Err(error) => {
+                let what = format!("{} {}", planned.task.platform, planned.task.what());
+                output::error(&error.context(what));
+                is_whole = false;
+            }
+        }
+    }
+    let view = View::read(asked.file, asked.parts, &session.stop)?;
+    view.settle()?;
+    show::doubts(&view);
+    Ok(Done {
+        jobs: Vec::new(),
+        text: format!("{}\n", show::totals(&view)),
+        is_whole,
+        view,
+    })
+}
 
 /// Checks that the results of these tasks fit into the shared folder.
-pub fn room(view: &View, open: &[usize]) -> anyhow::Result<()> {
+fn room(view: &View, open: &[usize]) -> anyhow::Result<()> {
     let known = open
         .iter()
         .filter_map(|index| view.expanded.tasks.get(*index));
@@ -31,7 +163,7 @@ pub fn room(view: &View, open: &[usize]) -> anyhow::Result<()> {
 ///
 /// # Errors
 /// [`Usage`], if a node has measured nothing.
-pub fn forget(folder: &Folder, nodes: &[String]) -> anyhow::Result<()> {
+fn forget(folder: &Folder, nodes: &[String]) -> anyhow::Result<()> {
     if nodes.is_empty() {
         return Ok(());
     }
@@ -54,7 +186,7 @@ pub fn forget(folder: &Folder, nodes: &[String]) -> anyhow::Result<()> {
 }
 
 /// Keeps the tasks that this host may measure.
-pub fn mine(view: &View, open: Vec<usize>) -> Vec<usize> {
+fn mine(view: &View, open: Vec<usize>) -> Vec<usize> {
     let node = node();
     let is_mine = |index: &usize| {
         let known = view.expanded.tasks.get(*index);
@@ -68,7 +200,7 @@ pub fn mine(view: &View, open: Vec<usize>) -> Vec<usize> {
 }
 
 /// Writes the submission down, before any job is submitted.
-pub fn keep(
+fn keep(
     view: &View,
     open: &[usize],
     carried: Option<submission::Carried>,
@@ -79,10 +211,7 @@ pub fn keep(
     let tasks: Vec<Planned> = known
         .map(|known| Planned {
             task: known.task.clone(),
-            cell: match &known.cell {
-                CellOf::Cell(key, _) => Some(key.clone()),
-                _ => None,
-            },
+            cell: known.key().cloned(),
         })
         .collect();
     let builds = builds(view, &tasks);
@@ -153,15 +282,11 @@ fn proof(view: &View) -> Option<Task> {
     exact.or_else(unbuilt).map(|known| known.task.clone())
 }
 
-/// Gives the submission to Slurm; returns the number of each job. `parts`: the submitter's own files.
+/// Gives the submission to Slurm; returns its jobs. `parts`: the submitter's own files.
 ///
 /// # Errors
 /// Slurm refuses a job; submitting again goes on from there.
-pub fn jobs<'a>(
-    view: &View,
-    submission: &'a Submission,
-    parts: &Parts,
-) -> anyhow::Result<Vec<(&'a Part, u64)>> {
+fn jobs(view: &View, submission: &Submission, parts: &Parts) -> anyhow::Result<Vec<Submitted>> {
     let program = match &view.campaign.slurm.program {
         Some(program) => program.clone(),
         None => std::env::current_exe().context("this program is not found")?,
@@ -184,7 +309,7 @@ pub fn jobs<'a>(
         exclude: &exclude,
     };
     let mut numbers: BTreeMap<&str, u64> = BTreeMap::new();
-    let mut told = Vec::new();
+    let mut submitted = Vec::new();
     for part in &submission.parts {
         let mut command = vec![
             program.clone(),
@@ -213,7 +338,7 @@ pub fn jobs<'a>(
             )
         })?;
         numbers.insert(&part.job, number);
-        told.push((part, number));
+        submitted.push(Submitted::of(part, number));
     }
-    Ok(told)
+    Ok(submitted)
 }

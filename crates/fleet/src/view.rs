@@ -1,17 +1,20 @@
 //! All that is known of a campaign: measured cells, queued tasks, and nodes to trust.
 
 use crate::budget::{self, Estimates};
-use crate::campaign::Campaign;
+use crate::campaign::{self, Campaign};
 use crate::cell::Key;
 use crate::digits::Digits;
 use crate::expand::{CellOf, Expanded, Known};
 use crate::folder::{Folder, FolderError, Stored};
-use crate::kept;
 use crate::slurm::{At, Queued};
 use crate::submission::{Submission, Work};
 use crate::verdict::{self, Doubt, Standing};
+use crate::{kept, queue};
 use anyhow::Context;
 use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
+use ws_runner::parts::{self, Parts};
+use ws_terminal::Stop;
 
 /// Context of an error of the history.
 const HISTORY: &str = "can't read known results from the campaign's history. To go on without them, remove history from the campaign's file";
@@ -109,6 +112,14 @@ impl State {
 }
 
 impl View {
+    /// Reads the state of a file's campaign. `parts`: files that machines are made from.
+    pub fn read(file: &Path, parts: &Parts, stop: &Stop) -> anyhow::Result<Self> {
+        let (campaign, folder) = campaign::open(file)?;
+        let resources = parts::resources(parts);
+        let expanded = Expanded::of(&campaign, &folder, &resources, &parts.lab, stop)?;
+        Self::of(campaign, folder, expanded, queue::known)
+    }
+
     /// Looks at the folder, and asks Slurm with `queue`.
     pub fn of(
         campaign: Campaign,
@@ -130,8 +141,9 @@ impl View {
             }
             None => BTreeMap::new(),
         };
-        let platforms: BTreeMap<&Key, &str> =
-            expanded.tasks.iter().filter_map(platform_of).collect();
+        let tasks = expanded.tasks.iter();
+        let platforms = tasks.filter_map(|known| Some((known.key()?, &*known.task.platform)));
+        let platforms: BTreeMap<&Key, &str> = platforms.collect();
         let measured = runs
             .iter()
             .filter_map(|stored| Some((*platforms.get(&stored.cell)?, &stored.run)));
@@ -160,11 +172,10 @@ impl View {
     }
 
     fn state(&self, known: &Known, live: &BTreeMap<String, At>, seen: &mut BTreeSet<Key>) -> State {
-        let key = match &known.cell {
-            CellOf::Impossible(why) => return State::Impossible(why.clone()),
-            CellOf::Cell(key, _) => Some(key),
-            CellOf::Unbuilt | CellOf::Failed(_) => None,
-        };
+        if let CellOf::Impossible(why) = &known.cell {
+            return State::Impossible(why.clone());
+        }
+        let key = known.key();
         if let Some(stored) = key.and_then(|key| self.counted(key)) {
             seen.extend(key.cloned());
             return State::Done(stored.run.node.clone());
@@ -294,14 +305,6 @@ fn doubted(runs: &[Stored], doubts: &BTreeMap<String, Doubt>) -> BTreeMap<Key, V
         }
     }
     doubted
-}
-
-/// Cell and platform of a task.
-fn platform_of(known: &Known) -> Option<(&Key, &str)> {
-    match &known.cell {
-        CellOf::Cell(key, _) => Some((key, &*known.task.platform)),
-        _ => None,
-    }
 }
 
 /// Progress of each task in Slurm's queue, by the task's id: running goes before waiting.

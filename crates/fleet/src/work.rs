@@ -4,16 +4,17 @@ use crate::campaign::Campaign;
 use crate::cell::Key;
 use crate::folder::{Built, Folder};
 use crate::measure::{Cell, Worker};
-use crate::submission::{Build, Planned, Submission};
+use crate::submission::{Build, Planned, Submission, Work};
 use crate::task::Task;
 use crate::verdict::Standing;
-use crate::{kept as history, queue, say};
+use crate::{carry, kept as history, queue, say};
 use anyhow::{Context, bail};
 use std::path::{Path, PathBuf};
 use std::{env, fs};
 use ws_kernels::build::Builder;
 use ws_kernels::tree::{Commit, Tree};
 use ws_lab::kernel::{Kernel, is_of_modules};
+use ws_runner::Session;
 use ws_runner::parts::{self, Parts};
 use ws_terminal::{Progress, Stop, Stopped};
 
@@ -22,6 +23,56 @@ pub fn node() -> String {
     let slurm = env::var("SLURMD_NODENAME").ok();
     let name = slurm.or_else(ws_machines::host::name);
     name.unwrap_or_else(|| "unknown".to_owned())
+}
+
+/// Runs a job of Slurm: one task of an array, or a build. Slurm may kill the job at any time and start it again.
+/// `parts`: the submitter's own files.
+pub fn job(
+    folder: &Path,
+    submission: u32,
+    job: &str,
+    mut parts: Parts,
+    session: &Session,
+) -> anyhow::Result<()> {
+    let folder = Folder::at(folder);
+    let submission = folder.submission(submission)?;
+    let part = submission.parts.iter().find(|part| part.job == job);
+    let part =
+        part.with_context(|| format!("submission {} has no job {job}", submission.number))?;
+    let node = node();
+    parts.lab.cache = Some(carry::cache(&submission.campaign.slurm, &node)?);
+    let index = env::var("SLURM_ARRAY_TASK_ID").ok();
+    let index: usize = index.map_or(Ok(0), |text| text.parse())?;
+    if let Work::Build(index) = part.work {
+        let build = submission.builds.get(index);
+        let build = build.context("there is no such build")?;
+        return builds(&folder, build, job, &parts, &session.stop);
+    }
+    let planned = submission.tasks_of(job).get(index);
+    let planned = planned.with_context(|| format!("{job} has no task {index}"))?;
+    let worker = Worker {
+        folder: &folder,
+        campaign: &submission.campaign.name,
+        node: &node,
+        job: &job_of(index),
+        parts: &parts,
+        session,
+    };
+    // The folder keeps the reason of a failed import, as it does for a failed measurement.
+    if let Some(carried) = &submission.carried {
+        let imported = carry::import(carried, &parts.lab);
+        kept(&worker, planned, imported)?;
+    }
+    task(&worker, &submission, planned)?;
+    Ok(())
+}
+
+/// Slurm's name of this task's job.
+fn job_of(index: usize) -> String {
+    match env::var("SLURM_ARRAY_JOB_ID").or_else(|_| env::var("SLURM_JOB_ID")) {
+        Ok(job) => format!("{job}_{index}"),
+        Err(_) => "none".to_owned(),
+    }
 }
 
 /// Measures a task's cell, after the node has proved itself.
@@ -63,11 +114,7 @@ fn post(worker: &Worker<'_>, campaign: &Campaign, task: &Task, cell: &Key) {
 }
 
 /// Stores the reason why a task failed, unless it was stopped: then it is still to do.
-pub fn kept<T>(
-    worker: &Worker<'_>,
-    planned: &Planned,
-    done: anyhow::Result<T>,
-) -> anyhow::Result<T> {
+fn kept<T>(worker: &Worker<'_>, planned: &Planned, done: anyhow::Result<T>) -> anyhow::Result<T> {
     let error = match &done {
         Err(error) if !error.is::<Stopped>() && !worker.session.stop.requested() => {
             format!("{error:#}")

@@ -5,6 +5,9 @@ use std::path::PathBuf;
 /// Why an operation on a history failed.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
+    /// There is no usual place of a history.
+    #[error("neither XDG_DATA_HOME nor HOME is set: name the history file with --store")]
+    NoHome,
     /// There is no history. Only [`crate::Store::create`] makes one.
     #[error("there is no history in {0} yet: create it with history add")]
     NotThere(String),

@@ -1,6 +1,8 @@
 //! Filters of runs, as conditions of a statement.
 
 use crate::database::Value;
+use std::fmt;
+use ws_text::terminal;
 
 /// A filter of runs; the default selects all.
 #[derive(Clone, Copy, Debug, Default)]
@@ -9,6 +11,18 @@ pub struct Filter<'a> {
     pub platform: Option<&'a str>,
     /// Host that measured.
     pub host: Option<&'a str>,
+}
+
+/// Names the platform and the host: ` of "lab:kvm" on "node1"`.
+impl fmt::Display for Filter<'_> {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (word, name) in [("of", self.platform), ("on", self.host)] {
+            if let Some(name) = name {
+                write!(out, " {word} {:?}", terminal(name))?;
+            }
+        }
+        Ok(())
+    }
 }
 
 /// A filter as conditions of a statement.

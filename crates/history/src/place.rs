@@ -1,6 +1,7 @@
 //! The place of a history.
 
 use crate::{Address, Error};
+use std::env;
 use std::fmt;
 use std::path::PathBuf;
 
@@ -14,6 +15,23 @@ pub enum Place {
 }
 
 impl Place {
+    /// Returns the place that the environment names, else the user's own file: `worldswitch/history.sqlite` in
+    /// `$XDG_DATA_HOME`, by default in `~/.local/share` (XDG Base Directory Specification 0.8).
+    pub fn usual() -> Result<Self, Error> {
+        match env::var("WORLDSWITCH_HISTORY") {
+            Ok(text) if !text.is_empty() => return Self::parse(&text),
+            _ => {}
+        }
+        let absolute = |name: &str| {
+            let path = env::var_os(name).map(PathBuf::from);
+            path.filter(|path| path.is_absolute())
+        };
+        let data = absolute("XDG_DATA_HOME");
+        let data = data.or_else(|| Some(absolute("HOME")?.join(".local/share")));
+        let data = data.ok_or(Error::NoHome)?;
+        Ok(Self::File(data.join("worldswitch/history.sqlite")))
+    }
+
     /// Parses a place: `postgresql://...` is a server, all else a file.
     pub fn parse(text: &str) -> Result<Self, Error> {
         match Address::is_one(text) {

@@ -5,10 +5,12 @@
 
 #![cfg_attr(test, allow(clippy::unwrap_used, clippy::expect_used))]
 
+mod booted;
 pub mod build;
 pub mod built;
 mod child;
 mod short_hash;
 pub mod tree;
 
+pub use booted::booted;
 pub use short_hash::short_hash;

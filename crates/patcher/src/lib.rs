@@ -16,6 +16,7 @@ mod image;
 mod patch;
 mod registers;
 mod rules;
+mod text;
 mod veneers;
 
 pub use image::{Outline, Range};

@@ -4,8 +4,10 @@
 
 mod cpus;
 mod matrix;
+mod run;
 mod work;
 
 pub use cpus::Cpus;
 pub use matrix::{Asked, Matrix};
+pub use run::measure;
 pub use work::{facts, workloads};

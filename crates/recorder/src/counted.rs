@@ -5,7 +5,7 @@ use anyhow::{Context, bail};
 use std::fs;
 use std::ops::RangeInclusive;
 use ws_explain::counts::Counts;
-use ws_explain::spread::Software;
+use ws_explain::spread::{Run, Software, Spread};
 use ws_explain::steps::Point;
 use ws_explain::symbols::Symbols;
 use ws_machines::name::PlatformName;
@@ -26,6 +26,10 @@ pub struct Recorded<'a> {
     pub has_dom0: bool,
     /// Places in the code between which the clock is read.
     pub points: Vec<Point>,
+    /// Whether the row also has a shorter run.
+    pub has_shorter: bool,
+    /// Whether idle time may be in the counts.
+    pub has_idle: bool,
 }
 
 /// VMID of dom0, the first domain that Xen makes.
@@ -52,9 +56,31 @@ pub fn functions(
 }
 
 impl Recorded<'_> {
+    /// Counts the functions that the row executes; returns also its number of operations. None if the user stopped the
+    /// run.
+    pub fn spread(
+        &self,
+        software: &Software,
+        parts: &Parts,
+        session: &Session,
+    ) -> anyhow::Result<Option<(Spread, u64)>> {
+        let Some((counts, samples)) = self.counts(parts, session)? else {
+            return Ok(None);
+        };
+        let run = Run {
+            row: self.row,
+            ticks: ticks(&samples),
+            has_shorter: self.has_shorter,
+            has_idle: self.has_idle,
+        };
+        let spread = Spread::of(&counts, software, &run);
+        let spread = spread.with_context(|| format!("{} on {}", self.row, self.platform))?;
+        Ok(Some((spread, samples.iterations)))
+    }
+
     /// Returns the row's instruction counts and its samples; none if the user stopped the run. Each row has a launch of
     /// its own, because a launch writes its counts anew.
-    pub fn counts(
+    fn counts(
         &self,
         parts: &Parts,
         session: &Session,
@@ -86,7 +112,7 @@ impl Recorded<'_> {
             ..RunSpec::default()
         };
         let measured = measure(&spec, None, session)?;
-        measured.tell_problems(session.colours);
+        measured.tell_problems();
         if measured.interrupted {
             return Ok(None);
         }
@@ -120,7 +146,7 @@ fn samples(results: &[ResultFile], name: &str) -> anyhow::Result<Samples> {
 }
 
 /// Ticks of the measured run, without idle time.
-pub fn ticks(samples: &Samples) -> u64 {
+fn ticks(samples: &Samples) -> u64 {
     let first = |of: &[u64]| of.first().copied().unwrap_or_default();
     first(&samples.run).saturating_sub(first(&samples.control))
 }

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use ws_explain::debug::{DebugError, Piece, Sites};
 use ws_explain::place::{Machine, Role};
 use ws_lab::kernel::module_key;
-use ws_terminal::{Colours, Usage, output};
+use ws_terminal::{Usage, output};
 
 /// Suffix of a program's debug file, which the build writes beside the program.
 const DEBUG: &str = ".debug";
@@ -45,12 +45,7 @@ struct Refused {
 ///
 /// # Errors
 /// A given file can't be read, is of other code, or is of code that was not executed.
-pub fn read(
-    sites: &mut Sites,
-    machine: &Machine,
-    sources: &Sources<'_>,
-    colours: Colours,
-) -> anyhow::Result<()> {
+pub fn read(sites: &mut Sites, machine: &Machine, sources: &Sources<'_>) -> anyhow::Result<()> {
     let given = files(sources.given)?;
     let fetched = files(sources.fetched)?;
     let cure = format!(
@@ -82,7 +77,7 @@ pub fn read(
             Err(Refused { path, why }) if is_given => bail!("{}: {why}; {cure}", path.display()),
             Err(Refused { path, why }) => {
                 let path = path.display();
-                output::remark(&format!("{path} is not used: {why}; {cure}"), colours);
+                output::remark(&format!("{path} is not used: {why}; {cure}"));
             }
             Ok(()) => {}
         }

@@ -91,7 +91,7 @@ impl Explainer<'_> {
             fetched: &software.debug,
             programs: &programs,
         };
-        debug::read(&mut sites, &machine, &sources, self.session.colours)?;
+        debug::read(&mut sites, &machine, &sources)?;
         let explained = Explained::of_without(
             &trace,
             &machine,
@@ -152,7 +152,7 @@ impl Explainer<'_> {
             ..RunSpec::default()
         };
         let measured = measure(&spec, None, self.session)?;
-        measured.tell_problems(self.session.colours);
+        measured.tell_problems();
         Ok(measured)
     }
 }
@@ -202,10 +202,7 @@ pub fn symbols(
     match platforms::symbols(name, resources, &|| session.stop.requested()) {
         Ok(symbols) => {
             if let Some(why) = &symbols.not_kept {
-                output::remark(
-                    &format!("{why}; the next call boots the machine again"),
-                    session.colours,
-                );
+                output::remark(&format!("{why}; the next call boots the machine again"));
             }
             Ok(Some(Texts {
                 xen: symbols.xen,

@@ -9,7 +9,7 @@ use ws_machines::name::PlatformName;
 use ws_machines::pin;
 use ws_machines::platforms::{self, Usable};
 use ws_machines::resources::Resources;
-use ws_terminal::{Colours, Usage, output};
+use ws_terminal::{Usage, output};
 
 /// Most vCPUs that a row of the suite needs.
 const VCPUS_OF_THE_SUITE: usize = 2;
@@ -18,11 +18,7 @@ const VCPUS_OF_THE_SUITE: usize = 2;
 ///
 /// # Errors
 /// A platform is named twice or can't be used, or none of the default set is usable.
-pub fn platforms(
-    spec: &RunSpec,
-    resources: &Resources,
-    colours: Colours,
-) -> anyhow::Result<Vec<PlatformName>> {
+pub fn platforms(spec: &RunSpec, resources: &Resources) -> anyhow::Result<Vec<PlatformName>> {
     let named = &spec.platforms;
     if !named.is_empty() {
         let mut seen = BTreeSet::new();
@@ -67,7 +63,7 @@ pub fn platforms(
         bail!("no platform is usable here\n{}", missing.join("\n"));
     }
     for why in missing {
-        output::remark(&format!("left out: {why}"), colours);
+        output::remark(&format!("left out: {why}"));
     }
     Ok(usable)
 }

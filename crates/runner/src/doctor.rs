@@ -7,14 +7,14 @@ use ws_machines::machine::{Engine, MachineError};
 use ws_machines::name::PlatformName;
 use ws_machines::resources::Resources;
 use ws_results::Disturbance;
-use ws_terminal::{Colours, output};
+use ws_terminal::output;
 
 /// Interval of two readings of the CPUs' load: enough of the kernel's ticks for a percentage.
 const LOOK: Duration = Duration::from_millis(150);
 
 /// Examines the host before time is measured on these platforms, and prints what disturbs the
 /// measurement, if anything.
-pub fn warn(resources: &Resources, names: &[PlatformName], colours: Colours) -> Report {
+pub fn warn(resources: &Resources, names: &[PlatformName]) -> Report {
     let kvm = names.iter().any(uses_kvm);
     let report = examine(resources, kvm);
     let lines = ws_doctor::short(&report, kvm);
@@ -23,7 +23,7 @@ pub fn warn(resources: &Resources, names: &[PlatformName], colours: Colours) -> 
             "this host disturbs measurements of time\n{}",
             lines.join("\n")
         );
-        output::remark(&text, colours);
+        output::remark(&text);
     }
     report
 }

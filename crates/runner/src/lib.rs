@@ -19,13 +19,14 @@ mod launch;
 mod measure;
 mod open;
 mod outcome;
+mod own_kernel;
 pub mod parts;
 mod rounds;
 mod spec;
 pub mod whole;
 
-pub use launch::state::{BELOW, GUEST};
 pub use measure::{Measured, Problem, measure};
 pub use outcome::folder::{Folder, bytes_at_most, must_have_room};
+pub use own_kernel::OwnKernel;
 pub use rounds::{nonce, plan, rows, turns};
 pub use spec::{Benchmarks, Output, RunSpec, Session};

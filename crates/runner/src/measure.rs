@@ -8,8 +8,8 @@ use crate::{choose, doctor, open, parts, rounds};
 use std::rc::Rc;
 use std::time::SystemTime;
 use ws_machines::machine::Control;
-use ws_results::{ResultFile, SCHEMA};
-use ws_terminal::{Colours, Progress, Why, output, time};
+use ws_results::{ResultFile, Row, SCHEMA, Status};
+use ws_terminal::{Progress, Why, output, time};
 
 /// The results of a measurement, before any is shown.
 pub struct Measured {
@@ -42,12 +42,56 @@ impl Measured {
         self.problems.is_empty() && !self.interrupted
     }
 
+    /// Prints problems, remarks and the folder of the results, for commands with a table of their own. Returns the
+    /// results, and whether all was measured.
+    pub fn finish(self) -> (Vec<ResultFile>, bool) {
+        self.tell_problems();
+        let is_whole = self.tell_outcome();
+        for remark in &self.remarks {
+            output::remark(remark);
+        }
+        let folder = self.folder.path().display();
+        output::remark(&format!("results are in {folder}"));
+        (self.results, is_whole)
+    }
+
+    /// Returns whether all was measured. A run that measured nothing is not a success, whatever the reasons; an error
+    /// says so.
+    pub fn tell_outcome(&self) -> bool {
+        let nothing = nothing(&self.results);
+        if let Some(why) = &nothing {
+            output::error(&anyhow::anyhow!("{why}"));
+        }
+        self.is_whole() && nothing.is_none()
+    }
+
     /// Prints the problems as errors.
-    pub fn tell_problems(&self, colours: Colours) {
+    pub fn tell_problems(&self) {
         for problem in &self.problems {
-            output::error(&anyhow::anyhow!("{}", problem.text), colours);
+            output::error(&anyhow::anyhow!("{}", problem.text));
         }
     }
+}
+
+/// Returns an error text if no result has a figure; `None` if one has, or if there are no results.
+fn nothing(results: &[ResultFile]) -> Option<String> {
+    let has_figures = |row: &Row| row.status == Status::Ok && !row.metrics.is_empty();
+    let rows: Vec<&Row> = results.iter().flat_map(|result| &result.rows).collect();
+    if results.is_empty() || rows.iter().any(|row| has_figures(row)) {
+        return None;
+    }
+    let all = rows.len();
+    Some(match rows.first().filter(|_| all == 1) {
+        Some(row) => format!(
+            "nothing was measured: {}: {}: {}",
+            row.benchmark,
+            row.status.word(),
+            row.reason.as_deref().unwrap_or("no reason is given")
+        ),
+        None => format!(
+            "nothing was measured: {all} benchmarks have no figures; the table has the reasons"
+        ),
+    })
 }
 
 /// Start of a run, and the state of the host at that time.
@@ -79,7 +123,7 @@ pub fn measure(
     if let Some((file, what)) = &spec.recording {
         resources.recording = Some(parts::recording(file, what.clone())?);
     }
-    let names = choose::platforms(spec, &resources, session.colours)?;
+    let names = choose::platforms(spec, &resources)?;
     let base = choose::base(spec, &names)?;
     let progress = Progress::new(spec.verbose);
     let (mut common, mut jobs) = open::open(spec, &names, &resources, session.stop.clone())?;
@@ -98,7 +142,7 @@ pub fn measure(
         progress.say(&pins.told);
     }
     if jobs.iter().any(is_timed) {
-        start.doctor = Some(doctor::warn(&resources, &names, session.colours));
+        start.doctor = Some(doctor::warn(&resources, &names));
     }
 
     let left_out = rounds::all(spec.quick, &mut common, &mut jobs, &progress);

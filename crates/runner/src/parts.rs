@@ -1,6 +1,6 @@
 //! Finds the guest image, the KVM monitor and the lab's recipes.
 
-use anyhow::Context;
+use anyhow::{Context, bail};
 use std::collections::BTreeMap;
 use std::env;
 use std::path::{Path, PathBuf};
@@ -8,6 +8,7 @@ use ws_lab::lab::Lab;
 use ws_lab::sets::Architecture;
 use ws_lab::store::Store;
 use ws_machines::image;
+use ws_machines::name::PlatformName;
 use ws_machines::recording::{Recording, What};
 use ws_machines::resources::{LabFiles, Resources};
 use ws_machines::shipped::Shipped;
@@ -147,6 +148,24 @@ pub fn kernel_config(places: &Places) -> anyhow::Result<PathBuf> {
 }
 
 /// Returns the user's path, if the file exists.
+/// Parses the name of a lab machine, with or without `lab:`.
+///
+/// # Errors
+/// The text is not a name, or it names another platform.
+pub fn lab_machine(name: &str) -> anyhow::Result<PlatformName> {
+    let text = match name.contains(':') {
+        true => name.to_owned(),
+        false => format!("lab:{name}"),
+    };
+    let name: PlatformName = text.parse()?;
+    if name.family.as_deref() != Some("lab") {
+        bail!(Usage(format!(
+            "{name} is not a lab machine: worldswitch lab list shows them"
+        )));
+    }
+    Ok(name)
+}
+
 fn there(file: Shipped, path: &Path) -> Result<PathBuf, String> {
     if path.is_file() {
         Ok(path.to_owned())

@@ -13,7 +13,7 @@ use std::time::{Duration, SystemTime};
 use ws_machines::name::PlatformName;
 use ws_machines::recording::What;
 use ws_results::RowFacts;
-use ws_terminal::{Colours, Stop};
+use ws_terminal::Stop;
 
 /// Specification of a run. A field without a value has the default of each platform.
 #[derive(Clone, Debug, Default)]
@@ -106,6 +106,4 @@ pub struct Session {
     pub tool: String,
     /// Request to end the program.
     pub stop: Stop,
-    /// Colours of the program's messages.
-    pub colours: Colours,
 }

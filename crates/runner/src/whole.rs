@@ -15,48 +15,39 @@ use ws_terminal::{Usage, output};
 /// Measures rows of whole Linux machines, after it has checked that each platform has them.
 ///
 /// # Errors
-/// [`Usage`], if a platform is not of the lab or its recipe is not `suited`; `has_no` names what it lacks. Otherwise
-/// the errors of [`crate::measure`].
-pub fn measure(
-    spec: &RunSpec,
-    suited: fn(&Recipe) -> bool,
-    has_no: &str,
-    session: &Session,
-) -> anyhow::Result<Measured> {
+/// [`Usage`], if a platform is not of the lab or has no such rows. Otherwise the errors of [`crate::measure`].
+pub fn measure(rows: RowsOf, spec: RunSpec, session: &Session) -> anyhow::Result<Measured> {
     let lab = parts::recipes(&spec.parts.lab)?;
-    let of_host = |name: &PlatformName| {
-        let are_of_hosts = spec.rows.as_ref().is_some_and(RowsOf::are_of_hosts);
-        are_of_hosts && platforms::APPLICATIONS.contains(&&*name.base())
-    };
+    let are_of_hosts = rows.are_of_hosts();
+    let of_host =
+        |name: &PlatformName| are_of_hosts && platforms::APPLICATIONS.contains(&&*name.base());
     for name in spec.platforms.iter().filter(|name| !of_host(name)) {
-        recipe(&lab, name, suited, has_no)?;
+        recipe(&lab, name, &rows)?;
     }
     let mut names = spec.platforms.iter();
     let has_vm = names.any(|name| of_host(name) && name.base() != "host");
     if let Some(why) = Cpus::here().too_few(2).filter(|_| has_vm) {
-        output::remark(
-            &format!("a VM and its clients share one CPU: {why} (cure: worldswitch doctor)"),
-            session.colours,
-        );
+        output::remark(&format!(
+            "a VM and its clients share one CPU: {why} (cure: worldswitch doctor)"
+        ));
     }
-    crate::measure(spec, None, session)
+    let spec = RunSpec {
+        rows: Some(rows),
+        ..spec
+    };
+    crate::measure(&spec, None, session)
 }
 
-/// Finds the recipe of a platform, without its variant. Fails if the platform is not of the lab, or the recipe not
-/// `suited`.
-pub fn recipe(
-    lab: &Lab,
-    name: &PlatformName,
-    suited: fn(&Recipe) -> bool,
-    has_no: &str,
-) -> anyhow::Result<Recipe> {
+/// Finds the recipe of a platform, without its variant. Fails if the platform is not of the lab, or has no such rows.
+pub fn recipe(lab: &Lab, name: &PlatformName, rows: &RowsOf) -> anyhow::Result<Recipe> {
     if name.family.as_deref() == Some("lab") {
         let recipe = lab.recipe(&name.name, None)?;
-        if suited(&recipe) {
+        if rows.suits(&recipe) {
             return Ok(recipe);
         }
     }
     bail!(Usage(format!(
-        "{name} has no {has_no} (worldswitch lab list)"
+        "{name} has no {} (worldswitch lab list)",
+        rows.lacking()
     )))
 }

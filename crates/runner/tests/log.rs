@@ -7,7 +7,7 @@ use std::path::Path;
 use ws_records::{BenchResult, CheckVerdict, Encoder, Nonce};
 use ws_results::Status;
 use ws_runner::{Benchmarks, Measured, Output, RunSpec, Session, measure};
-use ws_terminal::{Colours, Stop, Usage};
+use ws_terminal::{Stop, Usage};
 
 /// The console of a guest that measured `in` and `out`.
 fn console() -> Vec<u8> {
@@ -55,7 +55,6 @@ fn measured(folder: &Path, benchmarks: Benchmarks, output: &str) -> anyhow::Resu
     let session = Session {
         tool: "a test".to_owned(),
         stop: Stop::default(),
-        colours: Colours::choose(Some(false)),
     };
     measure(&spec, None, &session)
 }

@@ -1,13 +1,15 @@
-//! Output to the user, and the user's signals and mistakes. Knows nothing of machines or results.
+//! Output to the user, and the user's files, signals and mistakes. Knows nothing of machines or results.
+
+#![cfg_attr(test, allow(clippy::unwrap_used))]
 
 pub mod columns;
+pub mod input;
 pub mod output;
 mod progress;
 mod stop;
 pub mod time;
 mod wait;
 
-pub use output::Colours;
 pub use progress::Progress;
 pub use stop::{Stop, Stopped, Why};
 pub use wait::taken;

@@ -16,23 +16,22 @@ pub fn is_quiet() -> bool {
     QUIET.load(Ordering::Relaxed)
 }
 
-/// Streams on which colour is wanted.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Colours {
-    pub stdout: bool,
-    pub stderr: bool,
+/// Whether colour is wanted on standard output and on standard error: one setting, too.
+static COLOURS: [AtomicBool; 2] = [AtomicBool::new(false), AtomicBool::new(false)];
+
+/// Chooses colours from now on: by the user's option, else by `NO_COLOR` and the terminals.
+pub fn choose_colours(asked: Option<bool>) {
+    let asked_not = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
+    let are_terminals = [io::stdout().is_terminal(), io::stderr().is_terminal()];
+    for (colour, is_terminal) in COLOURS.iter().zip(are_terminals) {
+        let on = asked.unwrap_or(is_terminal && !asked_not);
+        colour.store(on, Ordering::Relaxed);
+    }
 }
 
-impl Colours {
-    /// Chooses by the user's option, else by `NO_COLOR` and the terminals.
-    pub fn choose(asked: Option<bool>) -> Self {
-        let asked_not = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
-        let on = |terminal: bool| asked.unwrap_or(terminal && !asked_not);
-        Self {
-            stdout: on(io::stdout().is_terminal()),
-            stderr: on(io::stderr().is_terminal()),
-        }
-    }
+/// Whether colour is wanted on standard output.
+pub fn is_coloured() -> bool {
+    COLOURS[0].load(Ordering::Relaxed)
 }
 
 /// The width of standard output in columns, if it is a terminal.
@@ -68,14 +67,14 @@ pub fn is_broken_pipe(error: &anyhow::Error) -> bool {
 }
 
 /// Prints an error and its causes.
-pub fn error(error: &anyhow::Error, colours: Colours) {
-    message("error", 31, &format!("{error:#}"), colours);
+pub fn error(error: &anyhow::Error) {
+    message("error", 31, &format!("{error:#}"));
 }
 
 /// Prints a note: something worth knowing, and what to do about it.
-pub fn remark(text: &str, colours: Colours) {
+pub fn remark(text: &str) {
     if !is_quiet() {
-        message("note", 33, text, colours);
+        message("note", 33, text);
     }
 }
 
@@ -89,11 +88,11 @@ pub fn progress(name: &str, text: &str) {
     let _ = writeln!(io::stderr(), "{name}: {}", lines.join("\n  "));
 }
 
-fn message(label: &str, colour: u8, text: &str, colours: Colours) {
+fn message(label: &str, colour: u8, text: &str) {
     // Newlines stay; other control characters are escaped.
     let lines: Vec<_> = text.lines().map(ws_text::terminal).collect();
     let text = lines.join("\n  ");
-    let line = if colours.stderr {
+    let line = if COLOURS[1].load(Ordering::Relaxed) {
         format!("\x1b[1;{colour}m{label}:\x1b[0m {text}\n")
     } else {
         format!("{label}: {text}\n")

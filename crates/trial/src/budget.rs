@@ -5,6 +5,7 @@ use crate::trial::{Machine, Trial};
 use schemars::JsonSchema;
 use serde::Serialize;
 use ws_analysis::{Figure, Outcome};
+use ws_budget::Limits;
 use ws_results::ResultFile;
 
 /// A benchmark's figure with the change.
@@ -26,9 +27,6 @@ impl HeadFigure {
         }
     }
 }
-
-/// Limits by machine and benchmark, in instructions.
-pub type Limits = Vec<(String, Vec<(String, f64)>)>;
 
 /// A figure over its budget.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]

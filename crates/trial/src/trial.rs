@@ -13,7 +13,7 @@ use ws_results::ResultFile;
 pub const TRIAL_SCHEMA: &str = "worldswitch-test/1";
 
 /// A side of the comparison.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Side {
     /// The side as the user named it.
     pub name: String,

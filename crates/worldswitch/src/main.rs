@@ -30,16 +30,16 @@ fn main() -> ExitCode {
             return ExitCode::from(u8::try_from(error.exit_code()).unwrap_or(2));
         }
     };
-    let colours = output::Colours::choose(cli.color.asked());
+    output::choose_colours(cli.color.asked());
     output::be_quiet(cli.quiet);
     if let Some(note) = given.note {
-        output::remark(&note, colours);
+        output::remark(&note);
     }
-    match commands::command(&cli.command, colours) {
+    match commands::command(&cli.command) {
         Ok(done) => ExitCode::from(done.code()),
         Err(error) if output::is_broken_pipe(&error) => ExitCode::SUCCESS,
         Err(error) => {
-            output::error(&error, colours);
+            output::error(&error);
             ExitCode::from(if error.is::<Usage>() { 2 } else { 1 })
         }
     }

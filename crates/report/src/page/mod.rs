@@ -5,6 +5,7 @@
 //! fetched.
 
 mod apps;
+mod asked;
 mod axis;
 mod boots;
 mod chart;
@@ -35,6 +36,7 @@ mod trends;
 mod verdicts;
 pub(crate) mod words;
 
+pub use asked::{Asked, Bases, Page};
 pub use graph::{GRAPH_SCRIPT, GRAPH_STYLE, GraphCall, graph, placed};
 pub use io::{Crowd, crowd};
 pub use line::line;
@@ -49,6 +51,7 @@ use lead::{Lead, View};
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 use sha2::{Digest, Sha256};
 use words::{Caveat, plain};
+use ws_analysis::model::PredictError;
 use ws_analysis::{HostKind, SuiteComparison, Trends};
 use ws_explain::explained::Explained;
 use ws_results::{ResultFile, Status};
@@ -103,6 +106,9 @@ pub enum ReportError {
     /// The published numbers cannot be read.
     #[error(transparent)]
     Reference(#[from] crate::reference::Error),
+    /// The workload's cost can't be predicted.
+    #[error(transparent)]
+    Predict(#[from] PredictError),
 }
 
 /// Renders the page.

@@ -63,7 +63,7 @@ fn line<'a>(apps: &'a Apps, workload: &str, platform: &str) -> &'a AppLine {
 
 #[test]
 fn what_programs_get_fits_its_schema() {
-    let json = crate::support::valid(&apps(&results()).to_json().unwrap(), "apps");
+    let json = ws_results::schema_check::valid(&apps(&results()).to_json().unwrap(), "apps");
     assert_eq!(json["workloads"][1]["lines"][1]["reasons"]["npf"], 3.1);
 }
 
@@ -809,7 +809,7 @@ fn times_are_relative_to_the_host_and_apart_from_counts() {
     assert_eq!((lines[1].ratio, lines[1].boots), (Some(2.0), 3));
     assert!((lines[1].published.unwrap() - 21_089.0 / 11_490.0).abs() < 1e-9);
     assert_eq!(lines[2].why.as_deref(), Some("the VM ended too early"));
-    crate::support::valid(&apps.to_json().unwrap(), "apps");
+    ws_results::schema_check::valid(&apps.to_json().unwrap(), "apps");
     for text in [apps.to_terminal(), apps.to_markdown()] {
         assert!(text.contains("50,000") && text.contains("2.00") && text.contains("1.84"));
         assert!(text.contains("tcp-rr on qemu-tcg: the VM ended too early"));
@@ -914,7 +914,7 @@ fn a_transaction_in_time_is_that_of_the_median_boot() {
             ("VM send to send", true, 10_000.0, Some(15.0)),
         ]
     );
-    crate::support::valid(&apps.to_json().unwrap(), "apps");
+    ws_results::schema_check::valid(&apps.to_json().unwrap(), "apps");
     for text in [apps.to_terminal(), apps.to_markdown()] {
         assert!(text.contains("parts of a transaction, in time") && text.contains("29.7"));
         assert!(text.contains(
@@ -971,7 +971,7 @@ fn who_serves_the_network_has_a_table_with_exits_by_reason_and_what_elvis_states
     assert_eq!(cells(lines[1])[1..4], ["70", "1.10", "1.10"]);
     assert!(lines[2].starts_with("tcp-rr on lab:kvm-linux+net=elvis: all CPUs were idle in 4.3 %"));
     assert!(table.contains("Baseline 142K (Netperf TCP stream, 1 VM)"));
-    crate::support::valid(&apps.to_json().unwrap(), "apps");
+    ws_results::schema_check::valid(&apps.to_json().unwrap(), "apps");
     assert!(
         !self::apps(&self::results())
             .to_terminal()

@@ -213,7 +213,7 @@ fn what_was_not_measured_has_its_reason_and_all_media_show_it() {
     assert_eq!(opening.matches("data-t=").count(), 4);
     assert!(opening.contains(">15 traps<") && opening.contains(">1 trap<"));
     assert!(page.contains("<section id=\"nested\">"));
-    let json = crate::support::valid(&nested.to_json().unwrap(), "nested");
+    let json = ws_results::schema_check::valid(&nested.to_json().unwrap(), "nested");
     assert_eq!(json["schema"], "worldswitch-nested/2");
     let plain = render(&Report {
         results: &results[..2],

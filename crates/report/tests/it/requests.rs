@@ -177,7 +177,7 @@ fn idle_time_above_one_percent_is_said() {
     let text = requests.to_terminal();
     assert!(text.contains("io-qemu-d1 on lab:kvm-linux: all CPUs were idle in 2.0 % of its ticks"));
     assert!(!text.contains("io-elvis-d1 on"));
-    let json = crate::support::valid(&requests.to_json().unwrap(), "io");
+    let json = ws_results::schema_check::valid(&requests.to_json().unwrap(), "io");
     assert_eq!(json["lines"][2]["device"], "elvis");
     assert_eq!(json["lines"][2]["idle"], 0.005);
 }

@@ -7,6 +7,24 @@
 use serde_json::{Map, Value};
 use std::sync::LazyLock;
 
+/// Reads JSON that must be valid by `docs/NAME-schema.json` of this source tree.
+///
+/// # Panics
+/// If the text is not JSON, or not valid by the schema.
+#[track_caller]
+pub fn valid(text: &str, name: &str) -> Value {
+    let docs = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs");
+    let schema = std::fs::read_to_string(format!("{docs}/{name}-schema.json")).ok();
+    let schema = schema.and_then(|schema| serde_json::from_str(&schema).ok());
+    let value = serde_json::from_str(text).ok();
+    let (Some(schema), Some(value)) = (schema, value) else {
+        panic!("there is no schema {name}, or this is not JSON: {text}")
+    };
+    let checked = Schema::of(&schema).check(&value);
+    assert_eq!(checked, Ok(()), "{text}");
+    value
+}
+
 /// Supported formats, which need no check of their own: `type`, `minimum` and `maximum` cover them.
 const FORMATS: [&str; 6] = ["int64", "uint", "uint8", "uint32", "uint64", "double"];
 

@@ -1,5 +1,6 @@
 //! Choice of a machine's rows by a command, beside `--bench`.
 
+use ws_lab::recipe::Recipe;
 use ws_machines::image::BenchmarkRow;
 use ws_results::{APPLICATION, IoRow};
 
@@ -31,6 +32,31 @@ impl RowsOf {
     /// Whether the rows are workloads of a Linux, which machines of this host run too.
     pub fn are_of_hosts(&self) -> bool {
         matches!(self, Self::Applications | Self::Placements)
+    }
+
+    /// Whether a lab machine of this recipe can have the rows.
+    pub fn suits(&self, recipe: &Recipe) -> bool {
+        match self {
+            Self::Applications | Self::ApplicationsOfOneCpu => recipe.root.is_some(),
+            Self::Placements => false,
+            Self::Devices(_) => recipe.vm.as_ref().is_some_and(|vm| vm.io.is_some()),
+        }
+    }
+
+    /// Says what a platform without the rows lacks, and which platform to choose.
+    pub(crate) fn lacking(&self) -> &'static str {
+        match self {
+            Self::Applications => {
+                "applications: choose host, qemu-kvm, qemu-tcg, lab:linux, lab:kvm-linux or another recipe with a [root]"
+            }
+            Self::ApplicationsOfOneCpu => {
+                "applications: choose lab:neve-linux or another recipe with a [root]"
+            }
+            Self::Placements => "placements",
+            Self::Devices(_) => {
+                "VM with devices to measure: choose lab:kvm-linux or another recipe with a [vm.io]"
+            }
+        }
     }
 
     /// Whether the command measures rows like this at all.

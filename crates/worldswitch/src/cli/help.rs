@@ -83,7 +83,6 @@ mod tests {
             "bisect",
             "boot",
             "check",
-            "check",
             "compare",
             "diverge",
             "doctor",

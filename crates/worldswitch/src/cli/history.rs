@@ -1,10 +1,11 @@
 //! Subcommands and options of `worldswitch history`.
 
-use super::values::right;
+use super::values::{one_of, right};
 use super::{Form, JudgeArgs, file};
-use clap::{Args, Subcommand, ValueEnum};
+use clap::builder::TypedValueParser;
+use clap::{Args, Subcommand};
 use std::path::PathBuf;
-use ws_history::Right;
+use ws_history::{Address, By, Filter, Place, Right};
 
 const CHECK_HELP: &str = "\
 Exit codes, the first that applies:
@@ -27,6 +28,15 @@ Examples:
 #[derive(Debug, Args)]
 #[command(after_help = HISTORY_EXAMPLES)]
 pub struct HistoryArgs {
+    #[command(flatten)]
+    pub store: StoreArgs,
+    #[command(subcommand)]
+    pub what: HistoryWhat,
+}
+
+/// Place of the history.
+#[derive(Debug, Args)]
+pub struct StoreArgs {
     /// The history file. Default: the file or database that $WORLDSWITCH_HISTORY names, else
     /// worldswitch/history.sqlite in $XDG_DATA_HOME or ~/.local/share.
     #[arg(long, global = true, value_name = "FILE")]
@@ -35,8 +45,17 @@ pub struct HistoryArgs {
     /// libpq's variables (PGHOST, PGUSER, PGPASSWORD, ...) and from ~/.pgpass.
     #[arg(long, global = true, value_name = "URL", conflicts_with = "store")]
     pub db: Option<String>,
-    #[command(subcommand)]
-    pub what: HistoryWhat,
+}
+
+impl StoreArgs {
+    /// Returns the history's address: from the command line, else the usual one.
+    pub fn place(&self) -> anyhow::Result<Place> {
+        Ok(match (&self.db, &self.store) {
+            (Some(url), _) => Place::Server(Box::new(Address::parse(url)?)),
+            (None, Some(path)) => Place::File(path.clone()),
+            (None, None) => Place::usual()?,
+        })
+    }
 }
 
 #[derive(Debug, Subcommand)]
@@ -52,12 +71,8 @@ pub enum HistoryWhat {
     },
     /// List the runs, oldest first.
     List {
-        /// Use only runs of this platform and its variants.
-        #[arg(long, value_name = "PLATFORM")]
-        platform: Option<String>,
-        /// Use only runs of this host.
-        #[arg(long, value_name = "HOST")]
-        host: Option<String>,
+        #[command(flatten)]
+        of: FilterArgs,
         /// Print JSON.
         #[arg(long)]
         json: bool,
@@ -82,12 +97,8 @@ pub enum HistoryWhat {
     /// Compare the newest run of each pinned platform with the pinned run.
     #[command(after_help = CHECK_HELP)]
     Check {
-        /// Use only runs of this platform and its variants.
-        #[arg(long, value_name = "PLATFORM")]
-        platform: Option<String>,
-        /// Use only runs of this host.
-        #[arg(long, value_name = "HOST")]
-        host: Option<String>,
+        #[command(flatten)]
+        of: FilterArgs,
         /// Accept that no run is newer than the pinned run, as in a new history. Without this option, the exit code is
         /// then 4.
         #[arg(long)]
@@ -106,19 +117,6 @@ pub enum HistoryWhat {
         /// Print JSON.
         #[arg(long)]
         json: bool,
-    },
-    /// Write an HTML page: the newest run of each platform, and the hosts.
-    Report {
-        /// Use only runs of this platform and its variants.
-        #[arg(long, value_name = "PLATFORM")]
-        platform: Option<String>,
-        /// Use only runs of this host.
-        #[arg(long, value_name = "HOST")]
-        host: Option<String>,
-        /// The HTML file to write; - is standard output.
-        #[arg(short, long, value_name = "FILE", default_value = "history.html",
-            value_parser = file(Form::Html))]
-        output: PathBuf,
     },
     /// Remove a run from the history.
     Remove {
@@ -145,19 +143,36 @@ pub enum HistoryWhat {
     },
 }
 
+/// Choice of runs.
 #[derive(Debug, Args)]
-pub struct PlotArgs {
-    /// The benchmark.
-    #[arg(value_name = "BENCH")]
-    pub bench: String,
+pub struct FilterArgs {
     /// Use only runs of this platform and its variants.
     #[arg(long, value_name = "PLATFORM")]
     pub platform: Option<String>,
     /// Use only runs of this host.
     #[arg(long, value_name = "HOST")]
     pub host: Option<String>,
+}
+
+impl FilterArgs {
+    /// Converts the choice for the code that reads the history.
+    pub fn to_filter(&self) -> Filter<'_> {
+        Filter {
+            platform: self.platform.as_deref(),
+            host: self.host.as_deref(),
+        }
+    }
+}
+
+#[derive(Debug, Args)]
+pub struct PlotArgs {
+    /// The benchmark.
+    #[arg(value_name = "BENCH")]
+    pub bench: String,
+    #[command(flatten)]
+    pub of: FilterArgs,
     /// Order of the values. By kernel, a value is the median of all runs of a kernel.
-    #[arg(long, value_enum, default_value = "date")]
+    #[arg(long, value_parser = by(), default_value = "date")]
     pub by: By,
     /// Print the values as JSON instead.
     #[arg(long, conflicts_with = "svg")]
@@ -167,9 +182,7 @@ pub struct PlotArgs {
     pub svg: Option<PathBuf>,
 }
 
-/// The order of a plot.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum By {
-    Date,
-    Kernel,
+/// Parses the order of a plot.
+fn by() -> impl TypedValueParser<Value = By> {
+    one_of(&[(By::Date, &["date"], ""), (By::Kernel, &["kernel"], "")])
 }

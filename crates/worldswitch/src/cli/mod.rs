@@ -18,13 +18,14 @@ use help::{GENERAL, MACHINES};
 use lab::{LabCommand, PlacesArgs};
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
-use ws_runner::Session;
+use ws_machines::name::PlatformName;
 use ws_runner::parts::Parts;
-use ws_terminal::{Colours, Stop};
+use ws_runner::{RunSpec, Session};
+use ws_terminal::Stop;
 
 pub use explain::ExplainArgs;
 pub use form::{Form, file, file_of};
-pub use history::{By, HistoryArgs, HistoryWhat, PlotArgs};
+pub use history::{FilterArgs, HistoryArgs, HistoryWhat, PlotArgs, StoreArgs};
 pub use judge::{CompareArgs, Effect, JudgeArgs};
 pub use paper::PaperArgs;
 pub use results::{ModelArgs, ReportArgs, ShowArgs, Suite, View};
@@ -47,7 +48,7 @@ Examples:
   worldswitch test HEAD~ HEAD                   what a kernel's last commit costs, and why
   worldswitch show before                       the results of an earlier run
   worldswitch compare before after              what got better or worse
-  worldswitch lab check --budget kvm.toml       instruction counts against a budget, for CI
+  worldswitch test --budget kvm.toml            instruction counts against a budget, for CI
   worldswitch explain hypercall --on lab:kvm    the functions that execute its instructions
   worldswitch machines                          which are usable here, and what the others lack
   worldswitch paper                             the tables and figures of five papers, with the
@@ -87,7 +88,7 @@ pub struct Cli {
 pub enum Command {
     /// Measure any workload on any machine, and keep the results.
     Run(Box<RunArgs>),
-    /// Test a change: the costs that moved, and the functions behind it.
+    /// Test a change or a budget: costs that moved, and their functions.
     Test(Box<TestArgs>),
     /// List, show and measure the tables and figures of five papers.
     Paper(PaperArgs),
@@ -105,7 +106,7 @@ pub enum Command {
     Machines(MachinesArgs),
     /// List benchmarks: what each measures, and on which platforms.
     Benchmarks(BenchmarksArgs),
-    /// Fetch, boot, check and bisect machines of the deterministic lab.
+    /// Fetch, boot and bisect machines of the deterministic lab.
     Lab {
         #[command(subcommand)]
         what: LabCommand,
@@ -211,6 +212,19 @@ pub struct Usual {
     pub parts: PartsArgs,
 }
 
+impl Usual {
+    /// Returns the settings of a run: these options, for platforms and boots.
+    pub fn spec(&self, platforms: Vec<PlatformName>, boots: u32) -> RunSpec {
+        RunSpec {
+            platforms,
+            boots: Some(boots),
+            parts: self.parts.to_parts(),
+            output: self.output.to_output(),
+            ..RunSpec::default()
+        }
+    }
+}
+
 /// The user's replacements for the files that machines are made from.
 #[derive(Clone, Debug, Default, Args)]
 pub struct PartsArgs {
@@ -244,17 +258,11 @@ impl PartsArgs {
     }
 }
 
-/// Name and version of this program, as in results.
-pub fn tool() -> String {
-    format!("worldswitch {VERSION}")
-}
-
 /// Makes the session of a measurement, which a signal stops.
-pub fn session(colours: Colours) -> anyhow::Result<Session> {
+pub fn session() -> anyhow::Result<Session> {
     Ok(Session {
-        tool: tool(),
+        tool: format!("worldswitch {VERSION}"),
         stop: Stop::listen()?,
-        colours,
     })
 }
 

@@ -21,70 +21,79 @@ pub struct Translated {
     pub note: Option<String>,
 }
 
+/// A command's old form and its new one, and the other words.
+type Form = (String, Vec<&'static str>, Vec<OsString>);
+
 /// Translates a command line: the program and its arguments.
 pub fn translated(words: Vec<OsString>) -> Translated {
-    let Some(at) = command_at(&words) else {
+    let at = skip(&words, 1, &["--color"]);
+    let form = at.and_then(|at| form(&words[at..]));
+    let (Some(at), Some((old, new, rest))) = (at, form) else {
         return Translated { words, note: None };
-    };
-    let (before, rest) = words.split_at(at);
-    let (old, new, rest) = match rest {
-        [list, what, rest @ ..] if list == "list" && what == "platforms" => {
-            ("list platforms", vec!["machines"], rest.to_vec())
-        }
-        [list, what, rest @ ..] if list == "list" && what == "benchmarks" => {
-            ("list benchmarks", vec!["benchmarks"], rest.to_vec())
-        }
-        [model, rest @ ..] if model == "model" => ("model", vec!["show"], rest.to_vec()),
-        [command, rest @ ..] => match MOVED.iter().find(|(old, _)| command == old) {
-            Some((old, _)) if rest.iter().any(is_of) => shown(old, rest),
-            Some((old, new)) => (*old, new.to_vec(), rest.to_vec()),
-            None => return Translated { words, note: None },
-        },
-        [] => return Translated { words, note: None },
     };
     let note = format!(
         "`worldswitch {old}` is now `worldswitch {}`. The next release removes the old form",
         new.join(" ")
     );
     let new = new.into_iter().map(OsString::from);
+    let before = words[..at].iter().cloned();
     Translated {
-        words: before.iter().cloned().chain(new).chain(rest).collect(),
+        words: before.chain(new).chain(rest).collect(),
         note: Some(note),
     }
 }
 
-/// Finds the command: the first word that is neither a general option nor its value.
-fn command_at(words: &[OsString]) -> Option<usize> {
-    let mut at = 1;
+/// Finds the first word, from this index on, that is neither an option nor its value. `valued`: options with a value.
+fn skip(words: &[OsString], mut at: usize, valued: &[&str]) -> Option<usize> {
     loop {
         let word = words.get(at)?.to_str()?;
         match word {
-            "--color" => at += 2,
+            _ if valued.contains(&word) => at += 2,
             _ if word.starts_with('-') => at += 1,
             _ => return Some(at),
         }
     }
 }
 
-fn is_of(word: &OsString) -> bool {
-    word.to_str()
-        .is_some_and(|word| word == "--of" || word.starts_with("--of="))
+/// Returns the old and the new form of a command; None if its form is today's.
+fn form(words: &[OsString]) -> Option<Form> {
+    let text = words.iter().map(|word| word.to_str().unwrap_or_default());
+    let text: Vec<&str> = text.collect();
+    let has = |option: &str| text.iter().any(|word| is(word, option));
+    let from = |count: usize, old: &str, new: &[&'static str]| {
+        Some((old.to_owned(), new.to_vec(), words[count..].to_vec()))
+    };
+    match *text {
+        ["list", "platforms", ..] => from(2, "list platforms", &["machines"]),
+        ["list", "benchmarks", ..] => from(2, "list benchmarks", &["benchmarks"]),
+        ["model", ..] => from(1, "model", &["show"]),
+        ["lab" | "history", ..] => below(words, has),
+        ["run", "apps" | "io", ..] if has("--list") => Some(listed(&words[1..])),
+        ["apps" | "io", ..] if has("--list") => Some(listed(words)),
+        ["io", ..] if has("--of") => shown("io --of", "io", words),
+        ["place", ..] if has("--of") => shown("place --of", "place", words),
+        ["apps", ..] if has("--of") => shown("apps --of", "apps", words),
+        ["nested", ..] if has("--of") && has("--long") => {
+            shown("nested --long --of", "nested-apps", words)
+        }
+        ["nested", ..] if has("--of") => shown("nested --of", "nested", words),
+        [command, ..] => {
+            let (old, new) = MOVED.iter().find(|(old, _)| command == *old)?;
+            from(1, old, new)
+        }
+        [] => None,
+    }
+}
+
+/// Whether a word is this option, with or without its value.
+fn is(word: &str, option: &str) -> bool {
+    let rest = word.strip_prefix(option);
+    rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('='))
 }
 
 /// Translates `COMMAND --of RUN` to `show --view VIEW RUN`.
-fn shown(
-    command: &'static str,
-    rest: &[OsString],
-) -> (&'static str, Vec<&'static str>, Vec<OsString>) {
-    let is_long = rest.iter().any(|word| word == "--long");
-    let (old, view) = match command {
-        "io" => ("io --of", "io"),
-        "place" => ("place --of", "place"),
-        "apps" => ("apps --of", "apps"),
-        _ if is_long => ("nested --long --of", "nested-apps"),
-        _ => ("nested --of", "nested"),
-    };
-    let words = rest
+fn shown(old: &str, view: &'static str, words: &[OsString]) -> Option<Form> {
+    let words = words[1..]
         .iter()
         .filter(|word| *word != "--long" && *word != "--of");
     let words = words.map(
@@ -93,7 +102,60 @@ fn shown(
             None => word.clone(),
         },
     );
-    (old, vec!["show", "--view", view], words.collect())
+    Some((
+        old.to_owned(),
+        vec!["show", "--view", view],
+        words.collect(),
+    ))
+}
+
+/// Translates `run apps --list` and `run io --list` to `benchmarks`, which has no choice of rows.
+fn listed(words: &[OsString]) -> Form {
+    let command = words[0].to_string_lossy();
+    let (mut rest, mut has_on, mut is_value) = (Vec::new(), false, false);
+    for word in &words[1..] {
+        let text = word.to_string_lossy();
+        let is_choice = ["--device", "--workload"].iter().any(|one| is(&text, one));
+        if !is_value && !is_choice && text != "--list" {
+            rest.push(word.clone());
+        }
+        has_on |= is(&text, "--on");
+        is_value = is_choice && !text.contains('=');
+    }
+    let new = match has_on {
+        true => vec!["benchmarks"],
+        false => vec!["benchmarks", "--on", "lab:kvm-linux"],
+    };
+    (format!("run {command} --list"), new, rest)
+}
+
+/// Translates `lab check` to `test`, and `history report` to `report --history`. Options may stand before the second
+/// word.
+fn below(words: &[OsString], has: impl Fn(&str) -> bool) -> Option<Form> {
+    let at = skip(words, 1, &["--color", "--store", "--db"])?;
+    let mut rest = [&words[1..at], &words[at + 1..]].concat();
+    match (words[0].to_str()?, words[at].to_str()?) {
+        ("lab", "check") => {
+            // A test measures the main benchmarks unless it is asked for all.
+            if has("--write") && !has("--bench") {
+                rest.push("--all".into());
+            }
+            Some(("lab check".to_owned(), vec!["test"], rest))
+        }
+        ("history", "report") => {
+            if !has("--output") && !rest.iter().any(is_output) {
+                rest.extend(["-o".into(), "history.html".into()]);
+            }
+            let new = vec!["report", "--history"];
+            Some(("history report".to_owned(), new, rest))
+        }
+        _ => None,
+    }
+}
+
+/// Whether a word is `-o`, with or without its value.
+fn is_output(word: &OsString) -> bool {
+    word.to_str().is_some_and(|word| word.starts_with("-o"))
 }
 
 #[cfg(test)]
@@ -141,6 +203,31 @@ mod tests {
             ),
             ("ws nested --long --of a", "ws show --view nested-apps a"),
             ("ws place --of a", "ws show --view place a"),
+            (
+                "ws lab check --budget b --json",
+                "ws test --budget b --json",
+            ),
+            (
+                "ws lab check --budget b --write --on lab:kvm --perturb 0",
+                "ws test --budget b --write --on lab:kvm --perturb 0 --all",
+            ),
+            ("ws lab -q check --budget b", "ws test -q --budget b"),
+            (
+                "ws history report --host h",
+                "ws report --history --host h -o history.html",
+            ),
+            (
+                "ws history --store a report -o b",
+                "ws report --history --store a -o b",
+            ),
+            (
+                "ws apps --list --json",
+                "ws benchmarks --on lab:kvm-linux --json",
+            ),
+            (
+                "ws run io --list --device ^qemu$ --on lab:xen-linux",
+                "ws benchmarks --on lab:xen-linux",
+            ),
         ] {
             let (words, note) = of(old);
             assert_eq!(words, new);
@@ -159,6 +246,8 @@ mod tests {
             "ws run list",
             "ws show model",
             "ws lab list",
+            "ws lab show check",
+            "ws history check",
             "ws --color",
         ] {
             assert_eq!(of(line), (line.to_owned(), None));

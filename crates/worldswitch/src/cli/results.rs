@@ -3,8 +3,8 @@
 use super::help::{MACHINES, OUTPUT};
 use super::lab::PlacesArgs;
 use super::values::paging;
-use super::{Exports, Form, STDOUT, file_of};
-use clap::{Args, ValueEnum};
+use super::{Exports, FilterArgs, Form, STDOUT, StoreArgs, file_of};
+use clap::{Arg, Args, ValueEnum};
 use std::path::{Path, PathBuf};
 use ws_machines::name::PlatformName;
 use ws_results::Paging;
@@ -33,6 +33,9 @@ A file for --events:
   unit = \"insns\"
   direct = 900000
   guest = 10200000";
+
+/// The heading of a history's options.
+const HISTORY: &str = "Only for --history";
 
 /// The heading of the cost model's options.
 const MODEL: &str = "Cost model";
@@ -65,15 +68,10 @@ impl Suite {
         }
     }
 
-    /// Name of the suite in `reference/suites.csv`.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Dall2015 => "dall2015",
-            Self::Hyperbench => "hyperbench",
-            Self::Neve2017 => "neve2017",
-            Self::Kut => "kut",
-            Self::EveryKvm => "every-kvm",
-        }
+    /// Name of the suite, on the command line and in `reference/suites.csv`.
+    pub fn name(self) -> String {
+        let value = self.to_possible_value();
+        value.map_or(String::new(), |value| value.get_name().to_owned())
     }
 }
 
@@ -168,11 +166,23 @@ pub struct ModelArgs {
     pub events_of: Vec<String>,
 }
 
+/// Makes options of a history need it.
+fn of_history(arg: Arg) -> Arg {
+    match arg.get_id().as_str() {
+        "store" | "db" | "platform" | "host" => arg.requires("history"),
+        _ => arg,
+    }
+}
+
 #[derive(Debug, Args)]
+#[command(mut_args = of_history)]
 pub struct ReportArgs {
     /// Results: a folder, FOLDER:PLATFORM or a file. Explanations in a folder are shown too.
-    #[arg(required_unless_present = "simulated", value_name = "RUN")]
+    #[arg(required_unless_present_any = ["simulated", "history"], value_name = "RUN")]
     pub runs: Vec<String>,
+    /// Show the newest run of each platform in the history, the hosts, and the trends by kernel.
+    #[arg(long, conflicts_with_all = ["runs", "simulated", "base", "events", "allow"])]
+    pub history: bool,
     /// Draw figures of a simulation: the output of elvis simulate --figure N --json.
     #[arg(long, value_name = "FILE")]
     pub simulated: Option<PathBuf>,
@@ -193,4 +203,8 @@ pub struct ReportArgs {
     /// Compare results even if this condition differs; may be repeated.
     #[arg(long, value_name = "FIELD")]
     pub allow: Vec<String>,
+    #[command(flatten, next_help_heading = HISTORY)]
+    pub store: StoreArgs,
+    #[command(flatten, next_help_heading = HISTORY)]
+    pub of: FilterArgs,
 }

@@ -1,15 +1,16 @@
 //! `worldswitch report`: writes results as one HTML page.
 
 use crate::cli::ReportArgs;
-use crate::shared::page::{Asked, Bases, told, write};
-use crate::shared::{Done, events, input};
+use crate::shared::page::write;
+use crate::shared::{Done, events};
 use anyhow::{Context, anyhow, bail};
 use std::path::Path;
 use ws_explain::explained::Explained;
+use ws_history::{Store, by_kernel, newest, of_each_platform};
 use ws_report::is_baseline;
-use ws_report::page::Simulated;
+use ws_report::page::{Asked, Bases, Simulated};
 use ws_results::{FindError, ResultFile};
-use ws_terminal::{Colours, Usage, output};
+use ws_terminal::{Usage, input, output};
 
 /// Limit of the size of an explanation, far above any real one.
 const EXPLANATION_BYTES: u64 = 64 << 20;
@@ -19,7 +20,39 @@ const EXPLANATION_BYTES: u64 = 64 << 20;
 ///
 /// # Errors
 /// There is no such result or baseline, the events can't be read, or the page can't be written.
-pub fn report(args: &ReportArgs, colours: Colours) -> anyhow::Result<Done> {
+pub fn report(args: &ReportArgs) -> anyhow::Result<Done> {
+    let (results, asked) = match args.history {
+        true => of_history(args)?,
+        false => of_runs(args)?,
+    };
+    let (written, refused) = write(&args.output, &results, asked)?;
+    for why in &refused {
+        output::error(&anyhow!("{why}"));
+    }
+    if let Some(written) = written {
+        output::remark(&written);
+    }
+    Ok(Done::whole_if(refused.is_empty()))
+}
+
+/// Reads the newest run of each platform in the history, the hosts, and the trends.
+fn of_history(args: &ReportArgs) -> anyhow::Result<(Vec<ResultFile>, Asked)> {
+    let mut store = Store::open(&args.store.place()?)?;
+    let filter = args.of.to_filter();
+    let (results, kinds) = newest(&mut store, filter)?;
+    if results.is_empty() {
+        bail!("the history has no run{filter}");
+    }
+    let asked = Asked {
+        trends: by_kernel(&mut store, filter, &kinds)?,
+        hosts: Some(kinds),
+        ..Asked::default()
+    };
+    Ok((of_each_platform(results), asked))
+}
+
+/// Reads the results and explanations that the command line names.
+fn of_runs(args: &ReportArgs) -> anyhow::Result<(Vec<ResultFile>, Asked)> {
     let (mut results, explained) = found(&args.runs)?;
     let mut asked = Asked {
         allow: args.allow.clone(),
@@ -50,17 +83,7 @@ pub fn report(args: &ReportArgs, colours: Colours) -> anyhow::Result<Done> {
         })?);
     }
     order(&mut results, asked.baseline.as_deref());
-    let written = write(&args.output, &results, asked)?;
-    for why in &written.refused {
-        output::error(&anyhow!("{why}"), colours);
-    }
-    if written.is_file {
-        output::remark(&told(&args.output), colours);
-    }
-    Ok(match written.refused.is_empty() {
-        true => Done::Whole,
-        false => Done::InPart,
-    })
+    Ok((results, asked))
 }
 
 /// Loads the results of `--base`: a folder's, or a single one.

@@ -1,8 +1,8 @@
 //! Events files of workloads.
 
-use crate::shared::input;
 use std::path::Path;
 use ws_analysis::model::Workload;
+use ws_terminal::input;
 
 /// Reads an events file.
 pub fn read(path: &Path) -> anyhow::Result<Workload> {

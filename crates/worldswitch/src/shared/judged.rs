@@ -1,102 +1,59 @@
 //! Judges pairs of results, and shows and exports the verdicts, for `compare` and `history check`.
 
 use crate::cli::{Effect, JudgeArgs, session};
-use crate::shared::changed::{self, Changed};
-use crate::shared::pairs::divided;
 use crate::shared::{export, on_stdout};
+use anyhow::anyhow;
 use std::collections::BTreeSet;
-use ws_analysis::{
-    CompareOptions, Gap, Outcome, RowComparison, Thresholds, Verdict, compare_results, judge_hosts,
-};
-use ws_report::{Comparisons, HostsOfSides};
-use ws_results::ResultFile;
+use ws_analysis::{Gap, Outcome, Paired, Thresholds};
+use ws_report::Judged;
 use ws_runner::benchmarks;
 use ws_runner::parts::Parts;
-use ws_terminal::{Colours, Usage, output};
+use ws_terminal::{Usage, output};
+use ws_trial::changed;
 
-/// Judges pairs of a base and another result, shows the tables, and exports them. A pair whose conditions differ does
-/// not hide the verdicts on other pairs. `gaps`: results of the base that are in no pair. `explain`: also shows which
-/// functions changed; the machines are made from these files.
+/// Judges pairs of a base and another result, shows the tables, and exports them. `gaps`: results of the base that are
+/// in no pair. `explain`: also shows which functions changed; the machines are made from these files.
 ///
 /// # Errors
 /// `--bench` matches nothing, the conditions differ in all pairs, or something can't be written.
 pub fn judge(
-    pairs: &[(&ResultFile, &ResultFile)],
-    mut gaps: Vec<Gap>,
+    pairs: &[Paired<'_>],
+    gaps: Vec<Gap>,
     args: &JudgeArgs,
     explain: Option<&Parts>,
-    colours: Colours,
 ) -> anyhow::Result<Outcome> {
     let [json, markdown] = args.exports.files();
     let on_stdout = on_stdout([json, markdown, args.export_csv.as_deref()])?;
     must_match(pairs, args)?;
-    let (mut compared, mut refused, mut changed) = (Vec::new(), Vec::new(), Vec::new());
-    let thresholds = thresholds(args);
-    let divided = divided(thresholds, pairs);
-    for &(base, other) in pairs {
-        let options = CompareOptions {
-            thresholds: divided(other),
-            allow: args.allow.clone(),
-            only: args
-                .bench
-                .as_ref()
-                .map(|bench| matching([base, other], bench)),
-        };
-        match compare_results(base, other, &options) {
-            // The user asked for other benchmarks.
-            Ok(one) if one.rows.is_empty() && args.bench.is_some() => {}
-            Ok(one) => {
-                let rows = one.rows.iter();
-                changed.extend(rows.filter_map(|row| as_changed(base, other, row)));
-                compared.push(one);
-            }
-            Err(why) => {
-                gaps.push(why.gap());
-                refused.push(why);
-            }
-        }
-    }
-    let is_refused = |gap: &Gap| gap.kind.outcome() == Outcome::Refused;
-    if compared.is_empty() && gaps.iter().all(is_refused) {
-        if let Some(why) = refused.first() {
-            return Err(why.clone().into());
-        }
-    }
-    // From here on some pair was judged: refused pairs are reported next to its verdicts, not instead of them.
-    let mut comparisons = Comparisons::of(compared).lacking(gaps);
-    if !comparisons.over_hosts.is_empty() {
-        comparisons.hosts = Some(sides(pairs, thresholds));
-    }
+    let is_meant = |name: &str| {
+        args.bench
+            .as_ref()
+            .is_some_and(|bench| bench.is_match(name))
+    };
+    let only: Option<&dyn Fn(&str) -> bool> = args.bench.is_some().then_some(&is_meant);
+    let mut judged = Judged::of(pairs, gaps, thresholds(args), &args.allow, only)?;
+    let comparisons = &judged.comparisons;
     export(args.export_csv.as_deref(), || Ok(comparisons.to_csv()))?;
     export(markdown, || Ok(comparisons.to_markdown()))?;
     if !on_stdout {
-        output::data(&comparisons.to_terminal(colours.stdout, args.all))?;
+        output::data(&comparisons.to_terminal(output::is_coloured(), args.all))?;
     }
-    for why in &refused {
-        output::error(&anyhow::anyhow!("{why}"), colours);
+    for why in &judged.refused {
+        output::error(&anyhow!("{why}"));
     }
-    // Pairs that were refused as a whole are printed above.
-    let is_said = |gap: &&Gap| !refused.iter().any(|why| why.gap() == **gap);
-    for gap in comparisons.gaps.iter().filter(is_said) {
-        output::remark(&format!("not judged: {}", gap.why), colours);
+    for why in judged.not_judged() {
+        output::remark(&format!("not judged: {why}"));
     }
     if let Some(parts) = explain {
-        comparisons.explained = changed::changed(&changed, parts, !on_stdout, &session(colours)?)?;
+        let explained = changed(&judged.changed, parts, !on_stdout, &session()?)?;
+        judged.comparisons.explained = explained;
     }
-    export(json, || Ok(comparisons.to_json()?))?;
-    Ok(comparisons.outcome)
-}
-
-/// Judges the hosts of both sides among others of their kind.
-fn sides(pairs: &[(&ResultFile, &ResultFile)], thresholds: Thresholds) -> HostsOfSides {
-    HostsOfSides {
-        base: judge_hosts(pairs.iter().map(|(base, _)| *base), &thresholds),
-        other: judge_hosts(pairs.iter().map(|(_, other)| *other), &thresholds),
-    }
+    export(json, || Ok(judged.comparisons.to_json()?))?;
+    Ok(judged.comparisons.outcome)
 }
 
 /// Checks that `--bench` matches a benchmark of some pair.
-fn must_match(pairs: &[(&ResultFile, &ResultFile)], args: &JudgeArgs) -> Result<(), Usage> {
+fn must_match(pairs: &[Paired<'_>], args: &JudgeArgs) -> Result<(), Usage> {
     let rows = pairs.iter().flat_map(|(base, other)| [base, other]);
     let rows = rows.flat_map(|result| &result.rows);
     let known: BTreeSet<&str> = rows.map(|row| &*row.benchmark).collect();
@@ -107,26 +64,6 @@ fn must_match(pairs: &[(&ResultFile, &ResultFile)], args: &JudgeArgs) -> Result<
         }
         _ => Ok(()),
     }
-}
-
-fn as_changed<'a>(
-    base: &'a ResultFile,
-    other: &'a ResultFile,
-    row: &RowComparison,
-) -> Option<Changed<'a>> {
-    let added = row.counts.as_ref().map(|counts| counts.added);
-    let is_changed = match row.verdict? {
-        Verdict::Better | Verdict::Worse => true,
-        // Whether layout alone is the cause can be seen in the functions.
-        Verdict::Inconclusive => added.is_some_and(|added| added != 0.0),
-        Verdict::NoChange => false,
-    };
-    is_changed.then(|| Changed {
-        base,
-        other,
-        benchmark: row.benchmark.clone(),
-        added,
-    })
 }
 
 /// Takes the last threshold of each kind.
@@ -142,11 +79,4 @@ fn thresholds(args: &JudgeArgs) -> Thresholds {
         }
     }
     thresholds
-}
-
-/// Lists the benchmarks of either result whose name matches.
-fn matching(results: [&ResultFile; 2], bench: &regex::Regex) -> BTreeSet<String> {
-    let rows = results.into_iter().flat_map(|result| &result.rows);
-    let names = rows.map(|row| &row.benchmark);
-    names.filter(|name| bench.is_match(name)).cloned().collect()
 }

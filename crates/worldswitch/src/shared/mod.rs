@@ -1,17 +1,10 @@
 //! Code that several commands share: outcomes of commands, and their output.
 
-pub mod budget;
-mod changed;
 pub mod events;
-pub mod figure;
-pub mod input;
 pub mod judged;
-pub mod kernels;
 pub mod page;
-pub mod pairs;
 pub mod suite;
 pub mod tables;
-pub mod told;
 pub mod traffics;
 pub mod views;
 
@@ -34,6 +27,14 @@ pub enum Done {
 }
 
 impl Done {
+    /// Returns [`Done::Whole`], or [`Done::InPart`] if something is missing.
+    pub fn whole_if(is_whole: bool) -> Self {
+        match is_whole {
+            true => Done::Whole,
+            false => Done::InPart,
+        }
+    }
+
     /// Returns the exit code.
     pub fn code(self) -> u8 {
         match self {

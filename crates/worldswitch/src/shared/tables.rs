@@ -2,7 +2,7 @@
 
 use std::path::Path;
 use ws_report::{MAIN, Table};
-use ws_terminal::{Colours, output};
+use ws_terminal::output;
 use ws_text::{Set, Sheet, wrapped};
 
 /// Width of a file or pipe, in columns, which fits into a mail and onto half a screen.
@@ -30,30 +30,25 @@ impl Shown {
 }
 
 /// Formats the table as text.
-pub fn text(table: &Table, shown: Shown, colours: Colours) -> String {
+pub fn text(table: &Table, shown: Shown) -> String {
     let columns = output::columns().unwrap_or(match shown {
         Shown::Suite => usize::MAX,
         Shown::Main | Shown::All => COLUMNS,
     });
     let Some(main) = table.main_rows().filter(|_| shown == Shown::Main) else {
-        return table.to_terminal(colours.stdout, columns);
+        return table.to_terminal(output::is_coloured(), columns);
     };
     let finding = ws_report::finding(table).map_or(String::new(), |finding| {
         format!("{}\n\n", wrapped(&finding, columns, "").join("\n"))
     });
-    finding + &main.to_terminal_in_brief(colours.stdout, columns)
-}
-
-/// Prints a title and a table.
-pub fn titled(title: &str, table: &Sheet) -> anyhow::Result<()> {
-    output::data(&format!("\n{title}\n{}", table.to_terminal("")))
+    finding + &main.to_terminal_in_brief(output::is_coloured(), columns)
 }
 
 /// Command for Intel's machines. These are not default platforms: a boot of Bochs takes half a minute.
 const INTEL: &str = "run --on lab:intel-native,lab:kvm-intel,lab:kvm-intel-shadow";
 
 /// Prints next commands for the results in this folder.
-pub fn next(table: &Table, folder: &Path, colours: Colours) {
+pub fn next(table: &Table, folder: &Path) {
     let program = std::env::args_os().next().unwrap_or_default();
     let program = program.to_string_lossy();
     let folder = folder.display();
@@ -89,7 +84,7 @@ pub fn next(table: &Table, folder: &Path, colours: Colours) {
     let lines = lines.into_iter();
     sheet
         .extend(lines.map(|(command, what)| [format!("{program} {command}"), format!("# {what}")]));
-    output::remark(&format!("next:\n{}", sheet.to_terminal("")), colours);
+    output::remark(&format!("next:\n{}", sheet.to_terminal("")));
 }
 
 /// Lists the lab machines with a hypervisor whose instructions were counted.

@@ -1,4 +1,4 @@
-//! A gate that compares nothing is no pass: what `compare`, `history check` and `lab check` say of benchmarks that one
+//! A gate that compares nothing is no pass: what `compare`, `history check` and `test --budget` say of benchmarks that one
 //! side lacks, and `run` of a run without figures. One table for all of them.
 
 use crate::common::{self, Lab, expect_code, fake, stderr, text, worldswitch};
@@ -269,7 +269,7 @@ fn a_platform_of_the_base_that_the_other_run_lacks_is_no_pass() {
     expect_code(&runs.said(&["compare", "other", "base:lab:kvm"]), 0);
 }
 
-/// `lab check` of a budget on a fake machine.
+/// `test` of a budget on a fake machine.
 fn check(lab: &Lab, rows: &[&str], more: &[&str]) -> Output {
     let budget = format!("[budget.\"lab:native\"]\n{}\n", rows.join("\n"));
     std::fs::write(lab.path("budget.toml"), budget).unwrap();
@@ -277,7 +277,7 @@ fn check(lab: &Lab, rows: &[&str], more: &[&str]) -> Output {
     command
         .env("FAKE_STATE", lab.path("state"))
         .env("XDG_CACHE_HOME", lab.path("cache"))
-        .args(["lab", "check", "--qemu"])
+        .args(["test", "--qemu"])
         .arg(fake("fake-qemu"))
         .arg("--guest")
         .arg(lab.path("guest.elf"))
@@ -290,7 +290,7 @@ fn check(lab: &Lab, rows: &[&str], more: &[&str]) -> Output {
 }
 
 #[test]
-fn lab_check_names_all_that_it_does_not_judge() {
+fn a_budget_s_test_names_all_that_it_does_not_judge() {
     let lab = Lab::new(&["a", "skips", "extra"]);
     for (rows, code, outcome) in [
         (&["a = 100000"][..], 0, "no-regression"),

@@ -154,8 +154,4 @@ fn lists_are_json_too() {
     printed(&runs, &list, 0, "benchmarks");
     printed(&runs, &["machines", "--json"], 0, "platforms");
     printed(&runs, &["lab", "list", "--json"], 0, "lab");
-    let workloads = printed(&runs, &["apps", "--list", "--json"], 0, "workloads");
-    assert!(workloads["workloads"].as_array().unwrap().len() > 5);
-    let devices = printed(&runs, &["io", "--list", "--json"], 0, "devices");
-    assert_eq!(devices["devices"][0]["device"], "qemu");
 }

@@ -229,18 +229,6 @@ pub fn house() -> Vec<ResultFile> {
     ]
 }
 
-/// Reads JSON, which must be valid by `docs/NAME-schema.json`.
-#[track_caller]
-pub fn valid(text: &str, name: &str) -> Value {
-    let docs = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs");
-    let schema = std::fs::read_to_string(format!("{docs}/{name}-schema.json")).unwrap();
-    let schema: Value = serde_json::from_str(&schema).unwrap();
-    let value: Value = serde_json::from_str(text).unwrap();
-    let checked = ws_results::schema_check::Schema::of(&schema).check(&value);
-    assert_eq!(checked, Ok(()), "{text}");
-    value
-}
-
 /// Compares with `tests/golden/NAME`, which `WS_BLESS=1 cargo test -p ws-report` regenerates.
 #[track_caller]
 pub fn assert_golden(name: &str, text: &str) {

@@ -2,9 +2,12 @@
 
 use crate::cli::PartsArgs;
 use crate::cli::help::{MACHINES, OUTPUT};
-use clap::{Args, ValueEnum};
+use crate::cli::values::one_of;
+use clap::Args;
+use clap::builder::TypedValueParser;
 use std::path::PathBuf;
 use std::time::Duration;
+use ws_diverge::By;
 
 const HELP: &str = "\
 Both machines boot side by side, without saved states. Their instructions are compared while
@@ -28,15 +31,6 @@ Exit codes:
   1  an error, or stopped by the user
   2  wrong usage
   3  the boots differ";
-
-/// How two boots are compared.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum By {
-    /// Each executed instruction, in order.
-    Instructions,
-    /// The set of executed functions.
-    Functions,
-}
 
 /// Options of `lab diverge`.
 #[derive(Debug, Args)]
@@ -65,7 +59,7 @@ pub struct DivergeArgs {
     )]
     pub append: String,
     /// Method of comparison. Default: instructions if A and B are the same machine, else functions.
-    #[arg(long, value_enum)]
+    #[arg(long, value_parser = by())]
     pub by: Option<By>,
     /// Compare the instructions of this CPU only. Default: all CPUs, in the order of their turns.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(0..=63))]
@@ -85,4 +79,20 @@ pub struct DivergeArgs {
     pub other_qemu: Option<PathBuf>,
     #[command(flatten, next_help_heading = MACHINES)]
     pub parts: PartsArgs,
+}
+
+/// Parses how two boots are compared.
+fn by() -> impl TypedValueParser<Value = By> {
+    one_of(&[
+        (
+            By::Instructions,
+            &["instructions"],
+            "Each executed instruction, in order",
+        ),
+        (
+            By::Functions,
+            &["functions"],
+            "The set of executed functions",
+        ),
+    ])
 }

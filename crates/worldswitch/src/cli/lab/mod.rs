@@ -4,8 +4,6 @@ mod bisect;
 mod diverge;
 mod patch;
 
-use crate::cli::help::{MACHINES, OUTPUT};
-use crate::cli::{Form, OutputArgs, PartsArgs, PlatformList, file};
 use clap::{Args, Subcommand};
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -14,7 +12,7 @@ use ws_lab::fetch::old;
 use ws_runner::parts::{Parts, Places};
 
 pub use bisect::BisectArgs;
-pub use diverge::{By, DivergeArgs};
+pub use diverge::DivergeArgs;
 pub use patch::PatchHypArgs;
 
 const FETCH_HELP: &str = "\
@@ -38,32 +36,6 @@ Exit codes:
   0  the kernel powered the machine off
   1  any other end: a refusal, a reset, a triple fault, an error of KVM, --timeout or Ctrl-C
   2  wrong usage";
-
-const CHECK_HELP: &str = "\
-A budget limits the instructions of one operation, by platform and benchmark:
-  [budget.\"lab:kvm\"]
-  hypercall = 3100
-  in = 3500
-
-Only these benchmarks run, in two boots. A figure counts only if both boots agree exactly. With
---perturb, a figure is over only if all boots are over the budget. A figure whose band reaches down
-to the budget is in doubt.
-
-Examples:
-  worldswitch lab check --budget kvm.toml --write --on lab:kvm --bench '^(hypercall|in)$'
-                                         measure, and write the figures as a budget
-  worldswitch lab check --budget kvm.toml
-  worldswitch lab check --budget kvm.toml --json -o results
-
-A budget can name a kernel of your own: [budget.\"lab:kvm@./my-build\"].
-
-Exit codes, the first that applies:
-  2  wrong usage, or an invalid budget
-  1  a broken lab, whose figures cannot be trusted
-  3  a figure is over its budget
-  1  an error, or a platform that failed
-  4  a figure is in doubt or not exact
-  0  all figures are within the budget";
 
 /// Folders of recipes and packages.
 #[derive(Clone, Debug, Default, Args)]
@@ -132,9 +104,6 @@ pub enum LabCommand {
     },
     /// Find the first instruction that two boots execute differently, or the functions that only one executes.
     Diverge(DivergeArgs),
-    /// Check benchmarks' instruction counts on lab machines against a budget, for CI.
-    #[command(after_help = CHECK_HELP)]
-    Check(CheckArgs),
     /// Write fetched packages to one file, for a host without apt or network.
     Export {
         /// The file to write, such as lab.tar.gz. - is standard output.
@@ -202,38 +171,6 @@ impl BootArgs {
             lab: self.places.to_places(),
         }
     }
-}
-
-/// Options of `lab check`.
-#[derive(Debug, Args)]
-pub struct CheckArgs {
-    /// The budget, a TOML file.
-    #[arg(long, value_name = "FILE")]
-    pub budget: PathBuf,
-    /// Measure, and write the figures to a new file as a budget; - is standard output.
-    #[arg(long, requires = "on", conflicts_with = "json")]
-    pub write: bool,
-    /// Platforms to measure for --write, separated by commas; may be repeated.
-    #[arg(long, value_name = "PLATFORM,...", requires = "write", value_parser = crate::cli::platforms)]
-    pub on: Vec<PlatformList>,
-    /// Measure only benchmarks whose name matches this regular expression (any part of the name). Needs --write.
-    #[arg(long, value_name = "REGEX", requires = "write", value_parser = regex::Regex::new)]
-    pub bench: Option<regex::Regex>,
-    /// Extra boots with another memory size and an empty loop before each batch. The range of a figure over all boots
-    /// is its band. --write takes the upper end of the band.
-    #[arg(long, value_name = "N", default_value = "0", value_parser = clap::value_parser!(u32).range(0..=100))]
-    pub perturb: u32,
-    /// Print JSON instead of the table.
-    #[arg(long, help_heading = OUTPUT)]
-    pub json: bool,
-    /// Write the table as Markdown to FILE, for a CI job's summary.
-    #[arg(long, value_name = "FILE", conflicts_with = "write", help_heading = OUTPUT,
-        value_parser = file(Form::Markdown))]
-    pub export_markdown: Option<PathBuf>,
-    #[command(flatten, next_help_heading = OUTPUT)]
-    pub output: OutputArgs,
-    #[command(flatten, next_help_heading = MACHINES)]
-    pub parts: PartsArgs,
 }
 
 #[derive(Debug, Args)]

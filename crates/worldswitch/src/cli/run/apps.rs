@@ -45,11 +45,8 @@ pub struct AppsArgs {
     /// Show which functions execute the instructions of each workload, natively and in VMs; on ARM also exits by reason,
     /// and the parts of a transaction. Each platform boots once more for each workload, recorded. For at most three
     /// workloads (--workload).
-    #[arg(long, conflicts_with = "list")]
+    #[arg(long)]
     pub explain: bool,
-    /// List the workloads and what they do instead of measuring (now worldswitch benchmarks).
-    #[arg(long, hide = true)]
-    pub list: bool,
     /// Predict the cost of the workloads with the cost model, and show the errors of the predictions. Prices of exits
     /// come from these results of microbenchmarks (worldswitch run --on lab:kvm@6.12 ...). May be repeated.
     #[arg(long, value_name = "RUN")]

@@ -112,16 +112,7 @@ pub struct WorkArgs {
     /// The name of the job.
     #[arg(long)]
     pub job: String,
-    /// A folder of the user with recipes.
-    #[arg(long)]
-    pub lab_dir: Vec<PathBuf>,
-    /// The submitter's guest image.
-    #[arg(long)]
-    pub guest: Option<PathBuf>,
-    /// The submitter's QEMU.
-    #[arg(long)]
-    pub qemu: Option<PathBuf>,
-    /// The submitter's KVM monitor.
-    #[arg(long)]
-    pub vmm: Option<PathBuf>,
+    /// The submitter's own files.
+    #[command(flatten)]
+    pub parts: PartsArgs,
 }

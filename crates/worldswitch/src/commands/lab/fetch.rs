@@ -9,6 +9,7 @@ use ws_lab::fetch::{self, Request, Tools};
 use ws_lab::lab::Lab;
 use ws_lab::store::Store;
 use ws_machines::platforms;
+use ws_runner::parts;
 use ws_terminal::Usage;
 
 /// The recipes whose packages are fetched by default: those of `make run`.
@@ -47,7 +48,7 @@ fn sets(args: &FetchArgs, lab: &Lab) -> anyhow::Result<Vec<String>> {
     for name in names {
         let mut own = match name.contains('+') {
             true => {
-                let recipe = platforms::recipe(lab, &super::machine(name)?)?;
+                let recipe = platforms::recipe(lab, &parts::lab_machine(name)?)?;
                 recipe.sets().into_iter().map(str::to_owned).collect()
             }
             false => lab.sets_of(name)?,

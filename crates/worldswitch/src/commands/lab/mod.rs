@@ -2,44 +2,42 @@
 
 mod bisect;
 mod boot;
-mod check;
 mod diverge;
-mod ending;
 mod fetch;
-mod list;
 mod patch;
-mod show;
 mod symbols;
-
-#[cfg(test)]
-pub use bisect::Bisected;
-#[cfg(test)]
-pub use list::Listed;
 
 use crate::cli::STDOUT;
 use crate::cli::lab::LabCommand;
 use crate::shared::Done;
-use anyhow::bail;
 use std::path::Path;
 use ws_lab::carry;
-use ws_machines::name::PlatformName;
-use ws_runner::parts::{recipes, store};
-use ws_terminal::{Colours, Usage, output};
+use ws_runner::parts::{lab_machine, recipes, store};
+use ws_terminal::output;
 
 /// Runs a subcommand.
-pub fn lab(what: &LabCommand, colours: Colours) -> anyhow::Result<Done> {
+pub fn lab(what: &LabCommand) -> anyhow::Result<Done> {
     match what {
-        LabCommand::Bisect(args) => return bisect::bisect(args, colours),
+        LabCommand::Bisect(args) => return bisect::bisect(args),
         LabCommand::Boot(args) => return boot::boot(args),
-        LabCommand::Check(args) => return check::check(args, colours),
-        LabCommand::Diverge(args) => return diverge::diverge(args, colours),
+        LabCommand::Diverge(args) => return diverge::diverge(args),
         LabCommand::List { json, places } => {
             let places = places.to_places();
-            list::list(&recipes(&places)?, &store(&places)?, *json)?;
+            output::data(&ws_catalog::recipes(
+                &recipes(&places)?,
+                &store(&places)?,
+                *json,
+            )?)?;
         }
         LabCommand::Show { name, json, places } => {
             let places = places.to_places();
-            show::show(&recipes(&places)?, &store(&places)?, name, *json)?;
+            let (lab, store) = (recipes(&places)?, store(&places)?);
+            output::data(&ws_catalog::recipe(
+                &lab,
+                &store,
+                &lab_machine(name)?,
+                *json,
+            )?)?;
         }
         LabCommand::Symbols { name, qemu, places } => {
             return symbols::symbols(name, qemu.as_ref(), &places.to_places());
@@ -64,24 +62,6 @@ pub fn lab(what: &LabCommand, colours: Colours) -> anyhow::Result<Done> {
         }
     }
     Ok(Done::Whole)
-}
-
-/// Parses the name of a lab machine, with or without `lab:`.
-///
-/// # Errors
-/// The text is not a name, or it names another platform.
-fn machine(name: &str) -> anyhow::Result<PlatformName> {
-    let text = match name.contains(':') {
-        true => name.to_owned(),
-        false => format!("lab:{name}"),
-    };
-    let name: PlatformName = text.parse()?;
-    if name.family.as_deref() != Some("lab") {
-        bail!(Usage(format!(
-            "{name} is not a lab machine: worldswitch lab list shows them"
-        )));
-    }
-    Ok(name)
 }
 
 /// Prints progress.

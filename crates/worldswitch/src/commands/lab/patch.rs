@@ -5,11 +5,10 @@ use crate::cli::STDOUT;
 use crate::cli::lab::PatchHypArgs;
 use crate::shared::write as write_file;
 use anyhow::{Context, bail};
-use std::fmt::Write;
 use std::fs::File;
 use std::io::Read;
 use std::path::Path;
-use ws_patcher::{Access, Options, Outline, Report};
+use ws_patcher::{Options, Outline};
 use ws_terminal::{Usage, output};
 
 /// Limit of the image's size: ten kernels.
@@ -47,46 +46,6 @@ pub fn patch(args: &PatchHypArgs) -> anyhow::Result<()> {
     output::data(&if args.json {
         serde_json::to_string_pretty(&report)? + "\n"
     } else {
-        table(&report)
+        report.to_text()
     })
-}
-
-/// Formats the report as text: by register, the replacement of its accesses.
-fn table(report: &Report) -> String {
-    let mut text = String::new();
-    // Writing to a string can't fail.
-    let mut line = |register: &str, access: &str, becomes: &str, places: &str| {
-        let _ = writeln!(text, "{register:<18} {access:<8} {places:>6}  {becomes}");
-    };
-    let word = |access| match access {
-        Access::Read => "read",
-        Access::Write => "write",
-        Access::Execute => "",
-    };
-    line("register", "access", "becomes", "places");
-    let mut total = 0;
-    for row in &report.changed {
-        total += row.places.len();
-        let places = row.places.len().to_string();
-        line(&row.register, word(row.access), row.becomes, &places);
-    }
-    for row in &report.left {
-        let stays = format!("stays: {}", row.why);
-        let places = row.places.len().to_string();
-        line(&row.register, word(row.access), &stays, &places);
-    }
-    let _ = writeln!(
-        text,
-        "\n{total} instructions of {} were rewritten; veneers take {} bytes. {} words of data look like such instructions.",
-        report.code_bytes / 4,
-        report.veneer_bytes,
-        report.in_data,
-    );
-    text.push_str(
-        "The patched image runs only under these conditions, which the image does not show:\n",
-    );
-    for need in &report.needs {
-        let _ = writeln!(text, "- {need}");
-    }
-    text
 }

@@ -11,7 +11,7 @@ use ws_terminal::{Stop, Usage, output};
 
 /// Prints the functions in the format of `/proc/kallsyms`.
 pub fn symbols(name: &str, qemu: Option<&PathBuf>, places: &Places) -> anyhow::Result<Done> {
-    let name = super::machine(name)?;
+    let name = parts::lab_machine(name)?;
     let resources = parts::resources(&Parts {
         guest: None,
         qemu: qemu.cloned(),

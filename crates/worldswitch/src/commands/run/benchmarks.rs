@@ -3,16 +3,17 @@
 use crate::cli::{RunArgs, Suite, View, session};
 use crate::shared::suite::Layout;
 use crate::shared::tables::{self, Shown};
-use crate::shared::{Done, export, on_stdout, page, told, views};
+use crate::shared::{Done, export, on_stdout, page, views};
 use anyhow::bail;
 use std::path::Path;
 use ws_machines::name::parse_list;
+use ws_report::page::Asked;
 use ws_report::{Options, Table};
 use ws_results::ResultFile;
 use ws_runner::{Benchmarks, Measured, measure};
-use ws_terminal::{Colours, Why, output};
+use ws_terminal::{Why, output};
 
-pub fn benchmarks(args: &RunArgs, colours: Colours) -> anyhow::Result<Done> {
+pub fn benchmarks(args: &RunArgs) -> anyhow::Result<Done> {
     on_stdout(files(args))?;
     let layout = args.suite.map(Layout::of).transpose()?;
     let mut spec = args.spec();
@@ -25,9 +26,9 @@ pub fn benchmarks(args: &RunArgs, colours: Colours) -> anyhow::Result<Done> {
     ) {
         spec.platforms = parse_list(platforms)?;
     }
-    let measured = measure(&spec, None, &session(colours)?)?;
-    measured.tell_problems(colours);
-    show(args, layout.as_ref(), measured, colours)
+    let measured = measure(&spec, None, &session()?)?;
+    measured.tell_problems();
+    show(args, layout.as_ref(), measured)
 }
 
 /// Files of the exported tables.
@@ -37,13 +38,8 @@ fn files(args: &RunArgs) -> [Option<&Path>; 3] {
 }
 
 /// Shows the table and the remarks.
-fn show(
-    args: &RunArgs,
-    layout: Option<&Layout>,
-    measured: Measured,
-    colours: Colours,
-) -> anyhow::Result<Done> {
-    let done = told::done(&measured, colours);
+fn show(args: &RunArgs, layout: Option<&Layout>, measured: Measured) -> anyhow::Result<Done> {
+    let done = Done::whole_if(measured.tell_outcome());
     let (results, folder) = (measured.results, measured.folder.path());
     if results.is_empty() {
         let why = if measured.interrupted {
@@ -61,33 +57,34 @@ fn show(
     // Standard output first, because it needs no disk space.
     let on_stdout = on_stdout(files(args))?;
     let has_next = match view(args, &results) {
-        View::Table => shown(args, layout, &results, &options, colours)?,
+        View::Table => shown(args, layout, &results, &options)?,
         view => {
             views::show(view, &results, &args.parts.to_parts().lab, &args.exports)?;
             None
         }
     };
     for remark in &measured.remarks {
-        output::remark(remark, colours);
+        output::remark(remark);
     }
     if measured.interrupted {
         // This run has no time limit, so the user stopped it.
         let why = Why::Asked.words();
-        output::remark(&format!("{why}; the results so far are kept"), colours);
+        output::remark(&format!("{why}; the results so far are kept"));
     }
-    output::remark(&format!("results are in {}", folder.display()), colours);
+    output::remark(&format!("results are in {}", folder.display()));
     if args.report {
         let path = folder.join(page::FILE);
-        let asked = page::Asked {
+        let asked = Asked {
             baseline: options.baseline,
             allow: args.allow.clone(),
-            ..page::Asked::default()
+            ..Asked::default()
         };
-        page::write(&path, &results, asked)?;
-        output::remark(&page::told(&path), colours);
+        if let (Some(written), _) = page::write(&path, &results, asked)? {
+            output::remark(&written);
+        }
     }
     if let Some(table) = has_next.filter(|_| !on_stdout) {
-        tables::next(&table, folder, colours);
+        tables::next(&table, folder);
     }
     Ok(done)
 }
@@ -107,7 +104,6 @@ fn shown(
     layout: Option<&Layout>,
     results: &[ResultFile],
     options: &Options,
-    colours: Colours,
 ) -> anyhow::Result<Option<Table>> {
     let table = ws_report::table(results, options)?;
     let table = match layout {
@@ -116,7 +112,7 @@ fn shown(
     };
     if !on_stdout(files(args))? {
         let shown = Shown::asked(args.all, layout.is_some());
-        output::data(&tables::text(&table, shown, colours))?;
+        output::data(&tables::text(&table, shown))?;
     }
     export(args.exports.json_to(), || Ok(table.to_json()?))?;
     export(args.export_csv.as_deref(), || Ok(table.to_csv()))?;

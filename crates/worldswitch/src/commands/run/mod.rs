@@ -7,25 +7,17 @@ mod io;
 mod nested;
 mod place;
 
-#[cfg(test)]
-pub use apps::Workloads;
-#[cfg(test)]
-pub use fleet::{Cancelled, Fleet};
-#[cfg(test)]
-pub use io::{Devices, Servers};
-
 use crate::cli::{RunArgs, Work};
 use crate::shared::Done;
-use ws_terminal::Colours;
 
 /// Measures, shows the table and keeps the results.
-pub fn run(args: &RunArgs, colours: Colours) -> anyhow::Result<Done> {
+pub fn run(args: &RunArgs) -> anyhow::Result<Done> {
     match &args.work {
-        Some(Work::Apps(args)) => apps::apps(args, colours),
-        Some(Work::Io(args)) => io::io(args, colours),
-        Some(Work::Place(args)) => place::place(args, colours),
-        Some(Work::Fleet(args)) => fleet::fleet(args, colours),
-        Some(Work::Nested(args)) => nested::nested(args, colours),
-        None => benchmarks::benchmarks(args, colours),
+        Some(Work::Apps(args)) => apps::apps(args),
+        Some(Work::Io(args)) => io::io(args),
+        Some(Work::Place(args)) => place::place(args),
+        Some(Work::Fleet(args)) => fleet::fleet(args),
+        Some(Work::Nested(args)) => nested::nested(args),
+        None => benchmarks::benchmarks(args),
     }
 }

@@ -3,7 +3,6 @@
 
 use crate::cli::{NestedArgs, Suite, View, session};
 use crate::shared::suite::Layout;
-use crate::shared::told::told;
 use crate::shared::{Done, on_stdout, put, views};
 use anyhow::bail;
 use std::time::Duration;
@@ -12,7 +11,6 @@ use ws_report::{Nested, reference};
 use ws_results::ResultFile;
 use ws_runner::rows::RowsOf;
 use ws_runner::{Benchmarks, RunSpec, measure, whole};
-use ws_terminal::Colours;
 
 const MECHANISMS: [&str; 4] = ["nv", "pv", "neve", "nv2"];
 /// Policies: the paper's world switch, and the minimal one.
@@ -31,19 +29,19 @@ const LONG: [&str; 5] = [
 ];
 
 /// Measures and shows the results.
-pub fn nested(args: &NestedArgs, colours: Colours) -> anyhow::Result<Done> {
+pub fn nested(args: &NestedArgs) -> anyhow::Result<Done> {
     on_stdout(args.usual.exports.files())?;
-    let (results, done) = measured(args, colours)?;
+    let (results, is_whole) = measured(args)?;
     if results.is_empty() {
         bail!("nothing was measured");
     }
     if args.long {
         let places = args.usual.parts.lab.to_places();
         views::show(View::NestedApps, &results, &places, &args.usual.exports)?;
-        return Ok(done);
+        return Ok(Done::whole_if(is_whole));
     }
     let nested = Nested::of(&results, &reference::load()?);
-    if done == Done::Whole && nested.is_empty() {
+    if is_whole && nested.is_empty() {
         bail!("no benchmark of the paper's tables was measured");
     }
     put(
@@ -52,50 +50,40 @@ pub fn nested(args: &NestedArgs, colours: Colours) -> anyhow::Result<Done> {
         || nested.to_json(),
         || nested.to_markdown(),
     )?;
-    Ok(done)
+    Ok(Done::whole_if(is_whole))
 }
 
-fn measured(args: &NestedArgs, colours: Colours) -> anyhow::Result<(Vec<ResultFile>, Done)> {
-    if args.long {
-        return long(args, colours);
-    }
-    let spec = RunSpec {
-        platforms: match args.on.is_empty() {
-            false => args.on.concat(),
-            true => parse_list(&platforms(args.short).join(","))?,
-        },
-        benchmarks: Benchmarks::Matching(Layout::of(Suite::Neve2017)?.benchmarks()?),
-        boots: Some(args.boots.unwrap_or(2)),
-        timeout: Some(BENCH_LIMIT),
-        parts: args.usual.parts.to_parts(),
-        output: args.usual.output.to_output(),
-        ..RunSpec::default()
+/// Measures microbenchmarks, or applications.
+fn measured(args: &NestedArgs) -> anyhow::Result<(Vec<ResultFile>, bool)> {
+    let usual = match args.long {
+        true => LONG.join(","),
+        false => platforms(args.short).join(","),
     };
-    let measured = measure(&spec, None, &session(colours)?)?;
-    Ok(told(measured, colours))
-}
-
-/// Measures applications.
-fn long(args: &NestedArgs, colours: Colours) -> anyhow::Result<(Vec<ResultFile>, Done)> {
     let on = match args.on.is_empty() {
         false => args.on.concat(),
-        true => parse_list(&LONG.join(","))?,
+        true => parse_list(&usual)?,
     };
-    let spec = RunSpec {
-        benchmarks: args.workload.clone().into(),
-        // vCPUs of an L2 would take turns on the one CPU of an L1.
-        rows: Some(RowsOf::ApplicationsOfOneCpu),
-        platforms: on,
-        boots: Some(args.boots.unwrap_or(1)),
-        perturb: Some(0),
-        parts: args.usual.parts.to_parts(),
-        output: args.usual.output.to_output(),
-        ..RunSpec::default()
+    let session = session()?;
+    let measured = match args.long {
+        true => {
+            let spec = RunSpec {
+                benchmarks: args.workload.clone().into(),
+                perturb: Some(0),
+                ..args.usual.spec(on, args.boots.unwrap_or(1))
+            };
+            // vCPUs of an L2 would take turns on the one CPU of an L1.
+            whole::measure(RowsOf::ApplicationsOfOneCpu, spec, &session)?
+        }
+        false => {
+            let spec = RunSpec {
+                benchmarks: Benchmarks::Matching(Layout::of(Suite::Neve2017)?.benchmarks()?),
+                timeout: Some(BENCH_LIMIT),
+                ..args.usual.spec(on, args.boots.unwrap_or(2))
+            };
+            measure(&spec, None, &session)?
+        }
     };
-    let has_no = "applications: choose lab:neve-linux or another recipe with a [root]";
-    let session = session(colours)?;
-    let measured = whole::measure(&spec, |recipe| recipe.root.is_some(), has_no, &session)?;
-    Ok(told(measured, colours))
+    Ok(measured.finish())
 }
 
 /// Default platforms: each VM before the nested VMs that are compared with it.

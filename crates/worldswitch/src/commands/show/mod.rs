@@ -8,16 +8,16 @@ use crate::shared::tables::{self, Shown};
 use crate::shared::{put, views};
 use std::path::Path;
 use ws_results::ResultFile;
-use ws_terminal::{Colours, Usage, output};
+use ws_terminal::{Usage, output};
 
 /// Prints a table, one result in detail, or a model.
-pub fn show(args: &ShowArgs, colours: Colours) -> anyhow::Result<()> {
+pub fn show(args: &ShowArgs) -> anyhow::Result<()> {
     if !args.model.native.is_empty() {
-        return model::model(args, colours);
+        return model::model(args);
     }
     let mut results = ws_results::load_all(&args.paths)?;
     match view(args, &results)? {
-        View::Table => table(args, &results, colours),
+        View::Table => table(args, &results),
         view => {
             results.extend(ws_results::load_all(&args.prices)?);
             views::show(view, &results, &args.places.to_places(), &args.forms())
@@ -53,14 +53,14 @@ fn view(args: &ShowArgs, results: &[ResultFile]) -> Result<View, Usage> {
     }
 }
 
-fn table(args: &ShowArgs, results: &[ResultFile], colours: Colours) -> anyhow::Result<()> {
+fn table(args: &ShowArgs, results: &[ResultFile]) -> anyhow::Result<()> {
     let forms = args.forms();
     let has_form = args.csv || forms.files().iter().any(Option::is_some);
     // A folder is a run and is shown as a table; a single result is shown in detail.
     let is_run = args.paths.iter().any(|path| Path::new(path).is_dir());
     let is_table = has_form || is_run || args.base.is_some() || args.suite.is_some();
     if let ([one], false) = (results, is_table) {
-        return output::data(&ws_report::show(one, colours.stdout));
+        return output::data(&ws_report::show(one, output::is_coloured()));
     }
     let options = ws_report::Options {
         baseline: args.base.as_ref().map(ToString::to_string),
@@ -77,7 +77,7 @@ fn table(args: &ShowArgs, results: &[ResultFile], colours: Colours) -> anyhow::R
     let shown = Shown::asked(args.all, args.suite.is_some());
     put(
         &forms,
-        || tables::text(&table, shown, colours),
+        || tables::text(&table, shown),
         || table.to_json(),
         || table.to_markdown(),
     )

@@ -7,10 +7,10 @@ use anyhow::bail;
 use ws_analysis::model::{HostEvents, ModelOptions, Time, Workload, fit, host_events};
 use ws_report::{Modelled, Models};
 use ws_results::{Paging, ResultFile};
-use ws_terminal::{Colours, output};
+use ws_terminal::output;
 
 /// Fits and shows a model of each platform.
-pub fn model(args: &ShowArgs, colours: Colours) -> anyhow::Result<()> {
+pub fn model(args: &ShowArgs) -> anyhow::Result<()> {
     let mut natives = ws_results::load_all(&args.model.native)?;
     let guests = ws_results::load_all(&args.paths)?;
     // A run's folder contains the native result too.
@@ -21,7 +21,7 @@ pub fn model(args: &ShowArgs, colours: Colours) -> anyhow::Result<()> {
     let runs_guests = own.iter().any(|own| Paging::of(own).is_some());
     let guests = if others.is_empty() && runs_guests {
         let what = "guest and native are one platform: the added cost is zero, only the operator is meaningful";
-        output::remark(what, colours);
+        output::remark(what);
         natives.clone_from(&own);
         own
     } else {
@@ -59,7 +59,7 @@ pub fn model(args: &ShowArgs, colours: Colours) -> anyhow::Result<()> {
         }
     } else {
         for why in refused {
-            output::remark(&format!("no model: {why}"), colours);
+            output::remark(&format!("no model: {why}"));
         }
     }
     let models = Models::of(models);
@@ -67,7 +67,7 @@ pub fn model(args: &ShowArgs, colours: Colours) -> anyhow::Result<()> {
     export(json, || Ok(models.to_json()?))?;
     match on_stdout([json])? {
         true => Ok(()),
-        false => output::data(&models.to_terminal(colours.stdout)),
+        false => output::data(&models.to_terminal(output::is_coloured())),
     }
 }
 

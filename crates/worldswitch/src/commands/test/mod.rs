@@ -1,55 +1,79 @@
-//! `worldswitch test`: what a change costs, and the functions that are the cause.
+//! `worldswitch test`: what a change costs, and the functions that are the cause; or whether a budget holds.
 
-mod budget;
-mod explained;
-mod measured;
-mod sides;
+mod check;
 
 use crate::cli::{STDOUT, TestArgs, session};
 use crate::shared::suite::Layout;
 use crate::shared::{Done, export, on_stdout, write};
 use anyhow::{Context, bail};
-use budget::{Budget, paste};
-use sides::{Made, Sides};
 use std::path::Path;
 use std::rc::Rc;
 use std::time::SystemTime;
-use ws_lab::sets::Architecture;
-use ws_machines::image::GuestImage;
-use ws_machines::name::PlatformName;
-use ws_results::ResultFile;
-use ws_runner::parts;
-use ws_terminal::{Colours, Usage, output};
-use ws_trial::{Machine, Pair, Trial};
+use ws_budget::{Budget, KeptUp, fresh};
+use ws_report::MAIN;
+use ws_runner::{Benchmarks, Session, benchmarks, parts};
+use ws_terminal::{Usage, output};
+use ws_trial::{Asked, Sides, Trial, Tried};
 
+/// Perturbed boots of each side by default.
+const PERTURBED: u32 = 2;
 /// Name of the page in the results' folder.
 const PAGE: &str = "test.html";
 /// Name of the picture beside it, if something changed.
 const PICTURE: &str = "test.svg";
 
+/// Tests a change, or without one checks or writes a budget.
+pub fn test(args: &TestArgs) -> anyhow::Result<Done> {
+    on_stdout(files(args))?;
+    let session = session()?;
+    match (&args.base, &args.head, &args.budget) {
+        (Some(base), Some(head), _) => change(args, [base.clone(), head.clone()], &session),
+        (_, _, Some(path)) if args.write => check::write(args, path, &session),
+        (_, _, Some(path)) => check::check(args, path, &session),
+        _ => bail!(Usage("name BASE and HEAD, or --budget".to_owned())),
+    }
+}
+
 /// Makes both sides, measures and compares them, and explains what changed.
 ///
 /// # Errors
 /// A side is nothing that can be measured, it can't be built, nothing was measured, or something can't be written.
-pub fn test(args: &TestArgs, colours: Colours) -> anyhow::Result<Done> {
-    on_stdout(files(args))?;
-    let session = session(colours)?;
-    let sides = Sides::of(args)?;
-    let budget = Budget::of(args)?;
+fn change(args: &TestArgs, sides: [String; 2], session: &Session) -> anyhow::Result<Done> {
+    let perturb = args.perturb.unwrap_or(PERTURBED);
+    if perturb == 0 {
+        bail!(Usage(
+            "--perturb 0 is only for a budget alone: a change needs perturbed boots, as code layout alone may be its cause"
+                .to_owned()
+        ));
+    }
+    let asked = Asked {
+        sides,
+        on: args.on.concat(),
+        benchmarks: chosen(args)?,
+        perturb,
+        allow: args.allow.clone(),
+        monitor: args.monitor,
+        kernel_tree: args.kernel_tree.clone(),
+        build: args.build.clone(),
+        parts: args.parts.to_parts(),
+    };
+    let sides = Sides::of(&asked)?;
+    let (limits, kept_up) = match &args.budget {
+        None => (None, None),
+        Some(path) if args.write => (None, Some((path, KeptUp::read(path)?))),
+        Some(path) => (Some(budget(args, path)?.limits()), None),
+    };
     let folder = Rc::new(args.output.to_output().make(SystemTime::now())?);
     folder.must_be_empty()?;
-    let (base, head) = sides.make(args, folder.path(), &session)?;
-    let (results, done) = measured::measured(args, &sides, [&base, &head], &folder, &session)?;
-    let pairs = pairs(&sides.machines, [&base, &head], &results)?;
-    let mut trial = Trial::of(base.side.clone(), head.side.clone(), &pairs, &args.allow)?;
-    describe(&mut trial, args);
-    if let Some(budget) = &budget {
-        budget.check(&mut trial);
+    let mut tried = Tried::of(&asked, &sides, &folder, session)?;
+    if let Some(limits) = &limits {
+        tried.trial.check_budget(limits);
     }
     if !args.no_explain {
-        explained::explain(&mut trial, args, [&base, &head], &session)?;
+        tried.explain(session)?;
     }
-    show(args, &trial)?;
+    let trial = &tried.trial;
+    show(args, trial)?;
     let page = folder.path().join(PAGE);
     write(&page, trial.to_html().as_bytes())?;
     let path = folder.path().join(PICTURE);
@@ -57,82 +81,53 @@ pub fn test(args: &TestArgs, colours: Colours) -> anyhow::Result<Done> {
         Some(picture) => drop(write(&path, picture.as_bytes())?),
         None => forget(&path)?,
     }
-    output::remark(&format!("the page is {}", page.display()), colours);
-    if let Some(budget) = &budget {
-        budget.keep_up(args, &trial, colours)?;
+    let page = page.display();
+    output::remark(&format!("the page is {page}"));
+    if let Some((path, kept_up)) = kept_up {
+        written(path, &kept_up.with(&trial.budget())?)?;
     }
-    Ok(match done {
-        Done::Whole => Done::Judged(trial.outcome),
-        done => done,
+    Ok(match tried.is_whole {
+        true => Done::Judged(trial.outcome),
+        false => Done::InPart,
     })
 }
 
-/// The results of both sides by machine.
-fn pairs<'a>(
-    machines: &[PlatformName],
-    made: [&Made; 2],
-    results: &'a [Vec<ResultFile>; 2],
-) -> anyhow::Result<Vec<Pair<'a>>> {
-    let pairs = machines.iter().map(|machine| {
-        let sides = [0, 1].map(|side| of_machine(machine, made[side], &results[side]));
-        (machine.to_string(), sides)
-    });
-    let pairs: Vec<Pair> = pairs.collect();
-    if !pairs
-        .iter()
-        .any(|(_, sides)| sides.iter().all(Option::is_some))
-    {
-        let names: Vec<&str> = pairs.iter().map(|(name, _)| &**name).collect();
-        bail!("no machine has results of both sides: {}", names.join(", "));
+/// Reads the budget to check.
+fn budget(args: &TestArgs, path: &Path) -> anyhow::Result<Budget> {
+    if !path.exists() {
+        let path = path.display();
+        bail!(Usage(format!(
+            "there is no budget {path}: --write makes it"
+        )));
     }
-    Ok(pairs)
+    Budget::read(path, &parts::resources(&args.parts.to_parts()))
 }
 
-/// The side's result of a machine. An earlier result of any kernel is a side of its machine.
-fn of_machine<'a>(
-    machine: &PlatformName,
-    made: &Made,
-    results: &'a [ResultFile],
-) -> Option<&'a ResultFile> {
-    let wanted = made.name(machine).to_string();
-    let named = results.iter().find(|result| result.platform == wanted);
-    if named.is_some() || made.results.is_none() {
-        return named;
+/// Writes the budget's file.
+fn written(path: &Path, text: &str) -> anyhow::Result<()> {
+    if write(path, text.as_bytes())? {
+        output::remark(&format!("the budget is in {}", path.display()));
     }
-    let is_its = |result: &&ResultFile| {
-        let name = result.platform.parse::<PlatformName>();
-        name.is_ok_and(|name| sides::machine(&name) == *machine)
-    };
-    let mut all = results.iter().filter(is_its);
-    all.next().filter(|_| all.next().is_none())
+    Ok(())
+}
+
+/// The benchmarks to measure.
+fn chosen(args: &TestArgs) -> anyhow::Result<Benchmarks> {
+    Ok(match (&args.bench, args.suite) {
+        (Some(bench), _) => Benchmarks::Matching(bench.clone()),
+        (None, Some(suite)) => Benchmarks::Matching(Layout::of(suite)?.benchmarks()?),
+        (None, None) if args.all => Benchmarks::All,
+        (None, None) => {
+            let names: Vec<&str> = MAIN.iter().map(|row| row.benchmark).collect();
+            Benchmarks::Matching(benchmarks::only(&names)?)
+        }
+    })
 }
 
 /// Files of the trial's forms.
 fn files(args: &TestArgs) -> [Option<&Path>; 3] {
     let [json, markdown] = args.exports.files();
     [json, markdown, args.comment.as_deref()]
-}
-
-/// Adds what the benchmarks measure, in the words of this host's guest images. Results may have other benchmarks.
-fn describe(trial: &mut Trial, args: &TestArgs) {
-    let resources = parts::resources(&args.parts.to_parts());
-    for architecture in Architecture::ALL {
-        let is_its =
-            |machine: &&mut Machine| machine.architecture.as_deref() == Some(architecture.name());
-        let machines = trial.machines.iter_mut().filter(is_its);
-        let mut rows = machines.flat_map(|machine| &mut machine.rows).peekable();
-        if rows.peek().is_none() {
-            continue;
-        }
-        let image = resources.guest_for(architecture).ok();
-        let Some(image) = image.and_then(|path| GuestImage::read(&path).ok()) else {
-            continue;
-        };
-        for row in rows {
-            let its = image.rows.iter().find(|known| known.name == row.benchmark);
-            row.measures = its.map(|known| known.summary.clone());
-        }
-    }
 }
 
 fn show(args: &TestArgs, trial: &Trial) -> anyhow::Result<()> {
@@ -144,11 +139,14 @@ fn show(args: &TestArgs, trial: &Trial) -> anyhow::Result<()> {
     }
     export(args.exports.json_to(), || Ok(trial.to_json()?))?;
     export(args.exports.markdown_to(), || {
-        Ok(trial.to_markdown(&paste(trial)))
+        Ok(trial.to_markdown(&fresh(&trial.budget())))
     })?;
     match &args.comment {
         Some(path) if trial.has_findings() => {
-            export(Some(path), || Ok(trial.to_markdown(&paste(trial))))
+            export(
+                Some(path),
+                || Ok(trial.to_markdown(&fresh(&trial.budget()))),
+            )
         }
         Some(path) if path != Path::new(STDOUT) => forget(path),
         _ => Ok(()),
@@ -163,9 +161,4 @@ fn forget(path: &Path) -> anyhow::Result<()> {
         }
         false => Ok(()),
     }
-}
-
-/// Wrong usage of a side.
-fn usage(text: String) -> anyhow::Error {
-    Usage(text).into()
 }

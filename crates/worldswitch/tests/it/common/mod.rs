@@ -77,20 +77,7 @@ pub fn expect_code(output: &Output, code: i32) {
     );
 }
 
-/// Checks JSON that a command wrote against a schema of `docs/`.
-#[track_caller]
-pub fn valid(text: &str, schema: &str) -> serde_json::Value {
-    let docs = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs");
-    let schema = std::fs::read_to_string(format!("{docs}/{schema}-schema.json")).expect("a schema");
-    let schema: serde_json::Value = serde_json::from_str(&schema).expect("JSON");
-    let value: serde_json::Value = serde_json::from_str(text).expect("JSON");
-    assert_eq!(
-        ws_results::schema_check::Schema::of(&schema).check(&value),
-        Ok(()),
-        "{text}"
-    );
-    value
-}
+pub use ws_results::schema_check::valid;
 
 /// The path of a fake program.
 pub fn fake(name: &str) -> PathBuf {

@@ -3,34 +3,10 @@
 use crate::cli::help::{MACHINES, OUTPUT};
 use crate::cli::values::yes_or_no;
 use crate::cli::{Exports, PartsArgs, PlatformList, platforms};
-use clap::{Arg, ArgGroup, Args};
+use clap::{Arg, Args};
 
-/// The group of options that choose the lab, one of which all others here need.
-const LAB: &str = "lab";
-const CHOICE: [&str; 2] = ["on", "list"];
-
-/// All options of servers on this host, which the lab does not take.
-const OF_HOST: [&str; 19] = [
-    "experiment",
-    "server",
-    "peer",
-    "stop_peers",
-    "devices",
-    "replies",
-    "one_client",
-    "think",
-    "work",
-    "write",
-    "disk",
-    "disk_folder",
-    "verify",
-    "rounds",
-    "measure",
-    "warmup",
-    "quick",
-    "io_cpu",
-    "elvis",
-];
+/// The option that chooses the lab, which all others here need.
+const ON: &str = "on";
 
 /// All options of the lab alone.
 const OF_LAB: [&str; 12] = [
@@ -48,20 +24,20 @@ const OF_LAB: [&str; 12] = [
     "cache",
 ];
 
-/// Adds to an option of the command where it belongs.
+/// Options of both.
+const OF_BOTH: [&str; 6] = [ON, "depth", "output", "force", "json", "export_json"];
+
+/// Adds to an option of the command where it belongs: others are of servers on this host.
 pub(super) fn where_it_belongs(arg: Arg) -> Arg {
     let id = arg.get_id().as_str();
-    if OF_HOST.contains(&id) {
-        arg.conflicts_with_all(CHOICE)
-    } else if OF_LAB.contains(&id) {
-        arg.requires(LAB)
-    } else {
-        arg
+    match OF_LAB.contains(&id) {
+        true => arg.requires(ON),
+        false if OF_BOTH.contains(&id) => arg,
+        false => arg.conflicts_with(ON),
     }
 }
 
 #[derive(Debug, Args)]
-#[command(group = ArgGroup::new(LAB).args(CHOICE).multiple(true))]
 pub struct LabArgs {
     /// Measure the devices of a VM in the lab instead of servers on this host: instructions and exits of one request.
     /// Platforms, separated by commas; may be repeated.
@@ -69,12 +45,8 @@ pub struct LabArgs {
     pub on: Vec<PlatformList>,
     /// Show which functions execute the instructions of a request. Each chosen row is measured once more. Choose at
     /// most three rows (--device, --depth, --busy=no).
-    #[arg(long, requires = "on", conflicts_with = "list")]
+    #[arg(long)]
     pub explain: bool,
-    /// List the devices of the platforms of --on (default: lab:kvm-linux) instead of measuring.
-    #[arg(long, hide = true,
-        conflicts_with_all = ["depth", "busy", "boots", "perturb", "output", "export_json", "export_markdown"])]
-    pub list: bool,
     /// Measure only devices whose name matches this regular expression (any part of the name).
     #[arg(long, value_name = "REGEX", value_parser = regex::Regex::new)]
     pub device: Option<regex::Regex>,
@@ -98,17 +70,10 @@ pub struct LabArgs {
     pub parts: PartsArgs,
 }
 
-impl LabArgs {
-    /// Whether the lab is meant, and not this host.
-    pub fn is_chosen(&self) -> bool {
-        !self.on.is_empty() || self.list
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use crate::cli::{Cli, Command};
-    use clap::{CommandFactory, Parser};
+    use clap::Parser;
 
     fn parse(words: &str) -> Result<Command, String> {
         let words = ["worldswitch", "run", "io"]
@@ -120,38 +85,11 @@ mod tests {
     }
 
     #[test]
-    fn every_option_belongs_to_the_host_or_the_lab_or_both() {
-        let cli = Cli::command();
-        let run = cli.find_subcommand("run").unwrap();
-        let io = run.find_subcommand("io").unwrap();
-        let both = [
-            "on",
-            "list",
-            "depth",
-            "output",
-            "force",
-            "json",
-            "export_json",
-        ];
-        let all = [&super::OF_HOST[..], &super::OF_LAB[..], &both[..]].concat();
-        let mut known: Vec<&str> = io
-            .get_arguments()
-            .map(|arg| arg.get_id().as_str())
-            .collect();
-        known.sort_unstable();
-        let mut expected = all;
-        expected.sort_unstable();
-        assert_eq!(known, expected);
-    }
-
-    #[test]
     fn the_lab_and_this_host_do_not_mix() {
         for good in [
             "--depth 1 --rounds 2",
             "--on lab:kvm-linux --depth 1,8 --device ^qemu$ --busy -o x",
             "--on lab:kvm-linux --busy=no --perturb 4 --export-json x --lab-dir y",
-            "--list",
-            "--list --lab-dir y --json",
             "--quick --json",
             "--quick --export-json x",
             "scaling --quick",
@@ -161,10 +99,12 @@ mod tests {
         for (wrong, said) in [
             ("--on lab:kvm-linux scaling", "'[EXPERIMENT]...'"),
             ("--on lab:kvm-linux --rounds 3", "'--rounds <N>'"),
-            ("--list --elvis x", "'--elvis <FILE>'"),
-            ("--boots 3", "<--on <PLATFORM,...>|--list>"),
-            ("--busy", "<--on <PLATFORM,...>|--list>"),
-            ("--qemu x", "<--on <PLATFORM,...>|--list>"),
+            ("--on lab:kvm-linux --elvis x", "'--elvis <FILE>'"),
+            ("--on lab:kvm-linux --io-cpu 1", "'--io-cpu <CPU>'"),
+            ("--on lab:kvm-linux --disk tmpfs", "'--disk <DISK>'"),
+            ("--boots 3", "--on <PLATFORM,...>"),
+            ("--busy", "--on <PLATFORM,...>"),
+            ("--qemu x", "--on <PLATFORM,...>"),
             ("--on lab:kvm-linux --busy=maybe", "'maybe'"),
         ] {
             let error = parse(wrong).unwrap_err();

@@ -11,6 +11,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 use ws_io::client::Replies;
 use ws_io::experiments::{Asked, Experiment};
+use ws_io::host::Options;
 use ws_io::server::{Disk, Server};
 
 /// The hidden command by which this program starts its clients.
@@ -131,20 +132,34 @@ pub struct IoArgs {
 }
 
 impl IoArgs {
-    /// The loads and servers that are asked for.
-    pub fn asked(&self) -> Asked {
-        Asked {
-            experiments: self.experiment.clone(),
-            servers: self.server.iter().chain(&self.peer).cloned().collect(),
-            devices: self.devices.clone(),
-            depths: self.depth.clone(),
-            replies: self.replies.clone(),
-            one_client: self.one_client,
-            think: Duration::from_micros(self.think),
-            write: self.write,
-            disk: self.work.map(Disk::Work).or(self.disk),
-            verify: self.verify,
-            quick: self.quick,
+    /// The run on this host that is asked for.
+    pub fn options(&self) -> Options {
+        Options {
+            asked: Asked {
+                experiments: self.experiment.clone(),
+                servers: self.server.iter().chain(&self.peer).cloned().collect(),
+                devices: self.devices.clone(),
+                depths: self.depth.clone(),
+                replies: self.replies.clone(),
+                one_client: self.one_client,
+                think: Duration::from_micros(self.think),
+                write: self.write,
+                disk: self.work.map(Disk::Work).or(self.disk),
+                verify: self.verify,
+                quick: self.quick,
+            },
+            stopped: match self.stop_peers {
+                true => self.peer.clone(),
+                false => Vec::new(),
+            },
+            client: CLIENT,
+            disk_folder: self.disk_folder.clone(),
+            rounds: self.rounds,
+            measure: self.measure,
+            warmup: self.warmup,
+            io_cpu: self.io_cpu,
+            elvis: self.elvis.clone(),
+            output: self.output.to_output(),
         }
     }
 }
