@@ -51,11 +51,13 @@ const MACHINES: [(&str, Role, System, &str, &str); 40] = [
 ];
 
 /// Published numbers of the machines: paper, table (empty for all of them), setup and hardware.
-const PUBLISHED: [(&str, [&str; 4]); 17] = [
+const PUBLISHED: [(&str, [&str; 4]); 20] = [
     ("host", ["dall-2015", "6", "native", "m400"]),
     ("qemu-kvm", ["dall-2015", "5", "kvm", "r320"]),
     ("qemu-kvm", ["dall-2015", "6", "kvm", "m400"]),
+    ("lab:arm-linux", ["dall-2015", "6", "native", "m400"]),
     ("lab:arm-xen-linux", ["dall-2015", "5", "xen", "m400"]),
+    ("lab:arm-xen-linux", ["dall-2015", "6", "xen", "m400"]),
     (
         "lab:intel-native",
         ["hyperbench-2019", "", "native", "ivy-bridge"],
@@ -77,6 +79,7 @@ const PUBLISHED: [(&str, [&str; 4]); 17] = [
     ),
     ("lab:kvm-nvhe", ["neve-2017", "", "kvm", "m400"]),
     ("lab:kvm-nvhe-linux", ["dall-2015", "5", "kvm", "m400"]),
+    ("lab:kvm-nvhe-linux", ["dall-2015", "6", "kvm", "m400"]),
     (
         "lab:kvm-svm-nested-linux",
         ["neve-2017", TEXT, "nested", "c220"],

@@ -16,7 +16,7 @@ Examples:
                                                 the quickest
   worldswitch run apps --workload '^tcp-rr$' --explain
                                                 which functions make the difference
-  worldswitch run apps --workload '^tcp-rr$' --explain --on lab:arm-linux,lab:kvm-nvhe-linux,lab:arm-xen-linux
+  worldswitch run apps --workload '^tcp-rr$' --explain --on lab:arm-linux,lab:arm-xen-linux
                                                 the same on ARM, with the parts of a transaction
   worldswitch run apps --on lab:linux,lab:kvm-linux,lab:kvm-linux@6.1 -o apps
   worldswitch run apps --on lab:arm-linux,lab:kvm-vhe-linux
