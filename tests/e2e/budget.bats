@@ -121,5 +121,6 @@ check() { ws test --budget budget.toml -o "$OUT" --force "$@"; }
     run --separate-stderr ws lab check --budget budget.toml -o "$OUT"
     [ "$status" -eq 3 ]
     [[ $output == *'1 OVER'* ]]
+    # shellcheck disable=SC2016  # backquotes of a message
     [[ $stderr == *'`worldswitch lab check` is now `worldswitch test`'* ]]
 }

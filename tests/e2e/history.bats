@@ -127,6 +127,7 @@ setup() {
         jq -e '.schema == "worldswitch-hosts/1" and ([.kinds[].hosts[] | select(.standing == "differs").host] == ["n3", "n3"])'
     # The old name is an alias, for one more release.
     ws history report --store here.sqlite -o page.html 2>note.txt
+    # shellcheck disable=SC2016  # backquotes of a message
     grep -q 'is now `worldswitch report --history`' note.txt
     ws report n1 n2 n3 n4 -o pages.html
     for page in page.html pages.html; do
