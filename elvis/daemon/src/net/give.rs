@@ -394,7 +394,7 @@ impl Filling<'_> {
         let merges = self.features & feature::MRG_RXBUF != 0;
         while self.used.is_empty() || self.done < self.bytes {
             let (chain, at) = if self.used.is_empty() {
-                (&*first, before)
+                (first, before)
             } else if take(self.ring, next)? {
                 (&*next, 0)
             } else {
